@@ -1,0 +1,207 @@
+"""The vocabulary of the journal: everything that can happen to a study.
+
+Each event is one frozen dataclass; `kind` in the journal is the class name. All fields are JSON values
+(non-finite numbers as the strings "nan", "inf", "-inf", see `numbers.py`). `at` is seconds since the epoch on the
+runner's clock, so that a replay needs no clock of its own. `reason` is never empty: `shoal explain` prints it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from .spec import Json
+
+
+class FailureKind(StrEnum):
+    """Why a trial failed. Only BUG, OOM, TIMEOUT and DIVERGED are the user's own."""
+
+    BUG = "BUG"
+    OOM = "OOM"
+    TIMEOUT = "TIMEOUT"
+    DIVERGED = "DIVERGED"
+    LOST = "LOST"
+    PREEMPTED = "PREEMPTED"
+
+    @property
+    def is_users(self) -> bool:
+        return self not in (FailureKind.LOST, FailureKind.PREEMPTED)
+
+
+Outcome = Literal["completed", "stopped", "failed", "cancelled", "paused"]
+Source = Literal["strategy", "enqueued", "fallback"]
+EndState = Literal["completed", "stopped", "failed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """What all events share."""
+
+    at: float
+
+
+# --- the study -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyCreated(Event):
+    spec: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadOpened(Event):
+    """A head took the study over. Trials that a former head left running are LOST and queue again."""
+
+    fence: int
+    host: str
+    pid: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyEdited(Event):
+    """New spec for the same study: a larger budget, a new version of the space, other code."""
+
+    spec: Json
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyPaused(Event):
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyResumed(Event):
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyStopping(Event):
+    """No new trials. `now=False`: running trials finish; `now=True`: they are killed."""
+
+    now: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyEnded(Event):
+    state: EndState
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandDone(Event):
+    """Acknowledges a row of the commands table; `effect` is what the person is told."""
+
+    command: str
+    ok: bool
+    effect: str
+
+
+# --- proposals -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enqueued(Event):
+    """A person asks for this configuration before the strategy's own; the same `key` counts once."""
+
+    config: Json
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialProposed(Event):
+    """Trial `number` exists. `ask` is the ask index it came from (-1: enqueued); `seen_seq` the last journal
+    sequence number whose results the strategy had been told; `attrs` is what the strategy wants back with the result.
+    `duplicate_of` names the trial whose result is told again instead of running (policy "reuse")."""
+
+    number: int
+    config: Json
+    source: Source
+    ask: int
+    seen_seq: int
+    reason: str
+    attrs: Json = None
+    duplicate_of: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskAnswered(Event):
+    """Ask `ask` is over; `exhausted` when the strategy has nothing more to propose."""
+
+    ask: int
+    count: int
+    exhausted: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialSuggested(Event):
+    """Define by run: the trial asked for `path` and was given `value`."""
+
+    number: int
+    path: str
+    domain: Json
+    value: Json
+
+
+# --- one trial -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialInfeasible(Event):
+    """Refused before launch; the reason says what would fit."""
+
+    number: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialAssigned(Event):
+    """Written before the runner is told to start (or resume) the trial."""
+
+    number: int
+    generation: int
+    node: str
+    workers: int
+    gpus: tuple[str, ...]
+    gpu_share: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialReported(Event):
+    """`step` epochs are done; `metrics` by name. `can_pause`: the trial has state that a resume can start from."""
+
+    number: int
+    generation: int
+    step: int
+    metrics: Mapping[str, Json]
+    can_pause: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialDecided(Event):
+    """The study's decision at a report or about a paused trial."""
+
+    number: int
+    decision: Literal["pause", "stop", "promote", "cancel"]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialEnded(Event):
+    """The trial let its workers go. `value` is what an objective returned (None: judged by its reports);
+    `run_s` is this generation's wall time from assignment to release, `gpu_s` the GPU-seconds it held."""
+
+    number: int
+    generation: int
+    outcome: Outcome
+    reason: str
+    value: Json = None
+    failure: FailureKind | None = None
+    run_s: float = 0.0
+    gpu_s: float = 0.0
+    phases_s: Mapping[str, float] = field(default_factory=dict)

@@ -1,0 +1,177 @@
+"""`StudySpec`: everything a study is, as plain data.
+
+The head stores and reads only this; user code is named here (`EntryPoint`) and runs in workers alone.
+Each class is valid by construction (`SpecError` otherwise) and round-trips through JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Self
+
+from ..errors import SpecError
+
+Json = Any  # a JSON value: the one named boundary where the type is open
+
+Direction = Literal["maximize", "minimize"]
+EntryKind = Literal["trial", "objective", "optuna", "command"]
+ValueFrom = Literal["last", "best"]
+DuplicatesPolicy = Literal["reuse", "replicate", "reject"]
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objective:
+    """One metric and which way is better."""
+
+    metric: str
+    direction: Direction
+
+    def __post_init__(self) -> None:
+        if not self.metric.isidentifier():
+            raise SpecError(f"metric {self.metric!r} is not a name.", "Use a Python identifier, e.g. val_accuracy.")
+        if self.direction not in ("maximize", "minimize"):
+            raise SpecError(f"direction {self.direction!r} is unknown.", "Use 'maximize' or 'minimize'.")
+
+    def better(self, a: float, b: float) -> bool:
+        """Is `a` strictly better than `b`?"""
+        return a > b if self.direction == "maximize" else a < b
+
+    def loss(self, value: float) -> float:
+        """`value` turned so that smaller is better."""
+        return -value if self.direction == "maximize" else value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryPoint:
+    """What a worker runs.
+
+    `kind` says how it is called: `train(trial)`, `objective(config) -> float`, a plain Optuna
+    `objective(trial)`, or a shell `command` with `{path}` placeholders. `module` is a dotted module
+    inside the archived project, or `"__pickled__"` for functions that were defined in a notebook.
+    """
+
+    kind: EntryKind
+    module: str = ""
+    function: str = ""
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """A strategy or a stopping rule: its registered name and its options."""
+
+    name: str
+    options: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """What one trial asks of the pool.
+
+    `gpus_per_worker` is "auto" (1 where the pool has GPUs, else 0) or an exact decimal such as "0.25";
+    `cpus_per_worker` is "auto" (1 on a pool without GPUs, else 0) or a count. `threads_per_worker` is a
+    constant of the study, since 1 thread and 2 threads differ in bits.
+    """
+
+    min_workers: int = 1
+    max_workers: int = 1
+    gpus_per_worker: str = "auto"
+    cpus_per_worker: str = "auto"
+    memory_gib: float | None = None
+    threads_per_worker: int = 1
+
+    def __post_init__(self) -> None:
+        low, high = self.min_workers, self.max_workers
+        for name, k in (("min", low), ("max", high)):
+            if k < 1 or k & (k - 1):
+                raise SpecError(f"workers: {name} {k} is not a power of two.", "Use 1, 2, 4, 8, ...")
+        if low > high:
+            raise SpecError(f"workers=({low}, {high}) has min above max.", f"Use workers=({high}, {low}).")
+        if self.threads_per_worker < 1:
+            raise SpecError(f"threads_per_worker={self.threads_per_worker} is below 1.", "Use 1 or more.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """How much a study may spend. None means no limit. Times in seconds."""
+
+    trials: int | None
+    max_failures: int | None = None
+    trial_time_limit_s: float | None = None
+    study_time_limit_s: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.trials is not None and self.trials < 1:
+            raise SpecError(f"trials={self.trials} is below 1.", "Use 1 or more.")
+        if self.trials is None and self.study_time_limit_s is None:
+            raise SpecError("the study has no end: neither trials nor a time limit is set.", "Set trials=60.")
+        for name in ("trial_time_limit_s", "study_time_limit_s"):
+            limit = getattr(self, name)
+            if limit is not None and not limit > 0:
+                raise SpecError(f"{name}={limit} is not above 0.", "Use seconds, or leave it out.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudySpec:
+    """A study as data.
+
+    `space` is the space's JSON tree, None for a define-by-run Optuna objective. `code` is the content hash
+    (sha256, hex) of the archived project, "" for a study without files. `shards` is V's upper bound
+    (None: `max_workers`). `value_from` says which reported value a trial is judged by at its end.
+    """
+
+    name: str
+    space: Json
+    objectives: tuple[Objective, ...]
+    entry: EntryPoint
+    strategy: Chosen
+    early_stopping: Chosen
+    budget: Budget
+    resources: Resources = field(default_factory=Resources)
+    seed: int = 0
+    code: str = ""
+    shards: int | None = None
+    reuse_workers: bool = False
+    value_from: ValueFrom = "last"
+    duplicates: DuplicatesPolicy = "reuse"
+    priority: int = 0
+
+    def __post_init__(self) -> None:
+        if not NAME.fullmatch(self.name):
+            raise SpecError(
+                f"study name {self.name!r} is not allowed.",
+                "Use up to 100 letters, digits, '_', '-' or '.', starting with a letter or digit.",
+            )
+        if not self.objectives:
+            raise SpecError("the study has no objective.", "Set maximize='...' or minimize='...'.")
+        if not 0 <= self.seed < 2**63:
+            raise SpecError(f"seed={self.seed} is outside [0, 2^63).", "Use a non-negative integer.")
+
+    @property
+    def objective(self) -> Objective:
+        """The first objective: the one that early stopping looks at."""
+        return self.objectives[0]
+
+    @property
+    def max_shards(self) -> int:
+        return self.shards if self.shards is not None else self.resources.max_workers
+
+    def to_json(self) -> Json:
+        body = asdict(self)
+        body["objectives"] = [asdict(o) for o in self.objectives]
+        return body
+
+    @classmethod
+    def from_json(cls, body: Json) -> Self:
+        parts = dict(body)
+        parts["objectives"] = tuple(Objective(**o) for o in body["objectives"])
+        parts["entry"] = EntryPoint(**body["entry"])
+        parts["strategy"] = Chosen(**body["strategy"])
+        parts["early_stopping"] = Chosen(**body["early_stopping"])
+        parts["budget"] = Budget(**body["budget"])
+        parts["resources"] = Resources(**body["resources"])
+        return cls(**parts)

@@ -1,0 +1,207 @@
+"""What the head tells a runner, and what a runner tells the head.
+
+Frozen dataclasses of plain values on both sides of the runner port (`service/ports.py`); inside a node the same
+facts travel as JSON lines between agent and workers (`wire.py`), never as pickles. Every message about a trial carries
+its `generation`; whoever receives one of a past generation ignores it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+Json = Any  # a JSON value: the one named boundary where the type is open
+
+Verdict = Literal["continue", "pause", "stop"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """One worker's devices: GPU ids (empty: CPU only), the share of each in (0, 1], CPUs."""
+
+    gpus: tuple[str, ...] = ()
+    gpu_share: float = 1.0
+    cpus: int = 1
+
+
+# --- head → runner -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrepareStudy:
+    """Make the node ready for a study's trials: unpack its code, warm a fork server, keep `standby` workers forked.
+
+    `entry` is the EntryPoint as JSON (kind, module, function, command); `archive` the project's archive ("" and None:
+    no files); `space` the space as JSON (None: define by run); `study_dir` where trials/NNNN/ are kept.
+    """
+
+    study: str
+    entry: Mapping[str, Json]
+    space: Json
+    code: str
+    archive: Path | None
+    study_dir: Path
+    threads_per_worker: int = 1
+    reuse_workers: bool = False
+    standby: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchTrial:
+    """Start, or resume, trial `number`.
+
+    `metric`, `direction` and `value_from`: the first objective, so that the checkpoint of the best epoch is kept.
+    `reported_step`: the last step the head knows of (reports at or below it are not sent again). `suggested`: answers
+    given so far (define by run). `time_limit_s`: what is left of the trial's own limit, None without one.
+    """
+
+    study: str
+    number: int
+    generation: int
+    config: Json
+    seed: int
+    metric: str
+    direction: str
+    slots: tuple[Slot, ...]
+    max_workers: int
+    max_shards: int
+    reported_step: int = 0
+    suggested: Mapping[str, Json] = field(default_factory=dict)
+    time_limit_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerReport:
+    """The verdict on the report at `step`."""
+
+    study: str
+    number: int
+    generation: int
+    step: int
+    verdict: Verdict
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerSuggestion:
+    """The value of `path`; `error` is set instead when the strategy cannot give one."""
+
+    study: str
+    number: int
+    generation: int
+    path: str
+    value: Json
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PauseTrial:
+    """Pause at the next step boundary: checkpoint, then let go. Ignored when the trial cannot pause."""
+
+    study: str
+    number: int
+    generation: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KillTrial:
+    """End the trial's processes now; the reply is `Ended(outcome="cancelled")`."""
+
+    study: str
+    number: int
+    generation: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetStudy:
+    """Free what the node keeps for the study: standby workers, fork server."""
+
+    study: str
+
+
+Instruction = (
+    PrepareStudy | LaunchTrial | AnswerReport | AnswerSuggestion | PauseTrial | KillTrial | ForgetStudy
+)
+
+
+# --- runner → head -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """The study's code was imported once on this node; `note` says how workers start ("fork server", or why not)."""
+
+    study: str
+    ok: bool
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """The first line of user code is about to run; `start_s` since the runner was told to launch."""
+
+    study: str
+    number: int
+    generation: int
+    start_s: float
+    pids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reported:
+    """`step` epochs are done. The worker waits for `AnswerReport` at its next step boundary."""
+
+    study: str
+    number: int
+    generation: int
+    step: int
+    metrics: Mapping[str, Json]
+    can_pause: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuggestionAsked:
+    """Define by run: the trial waits for the value of `path` out of `domain` (a leaf domain of `spaces`, as JSON)."""
+
+    study: str
+    number: int
+    generation: int
+    path: str
+    domain: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Warned:
+    """Something the person should know (a repeated step, an unregistered scheduler); printed once."""
+
+    study: str
+    number: int
+    generation: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """The trial's workers are gone, their devices free again.
+
+    `outcome`: "completed" (the function returned), "paused" (checkpointed and let go), "stopped" (obeyed a stop verdict
+    or raised TrialPruned), "failed", "cancelled" (killed on request). `failure`: a FailureKind name when failed.
+    `value`: what the objective returned. `phases_s`: where the time went, by "start", "user", "report_wait",
+    "checkpoint".
+    """
+
+    study: str
+    number: int
+    generation: int
+    outcome: Literal["completed", "stopped", "failed", "cancelled", "paused"]
+    reason: str
+    value: Json = None
+    failure: str | None = None
+    phases_s: Mapping[str, float] = field(default_factory=dict)
+
+
+RunnerEvent = Prepared | Started | Reported | SuggestionAsked | Warned | Ended
