@@ -1,0 +1,154 @@
+"""One of several named sub-spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Self, overload
+
+from ..errors import SpaceError
+from .configuration import Chosen
+from .listed_domains import Categorical
+from .naming import checked_name, did_you_mean, listing
+from .node import Node
+from .sites import ChoiceSite
+from .symbols import ChoiceSymbol, Symbol
+from .values import Json, Value, shown
+
+if TYPE_CHECKING:
+    from .expressions import Variable
+    from .rules import Rule
+    from .space import Space, Spacelike
+
+
+class Choice(Node):
+    """One of several options; the tag decides which parameters are active.
+
+    Args:
+        classes: subclasses of `Space`, whose names are the tags.
+        named: tag → the `Space` of that option, or None when it has no parameters.
+
+    >>> from shoal.spaces import Float, Space
+    >>> Choice(sgd=Space(momentum=Float(0, 0.99)), adagrad=None).tags.values
+    ('sgd', 'adagrad')
+
+    Raises:
+        SpaceError: no options, an option that is not a `Space`, or a tag that is not an identifier.
+    """
+
+    __slots__ = ("_shared", "has_rules", "options", "tags")
+
+    if TYPE_CHECKING:  # as a class attribute, `config.name` is a value for the editor and the type checker
+
+        @overload
+        def __get__(self, instance: None, owner: type) -> Self: ...
+        @overload
+        def __get__(self, instance: object, owner: type) -> Value: ...
+        def __get__(self, instance: object | None, owner: type) -> object: ...
+
+    def __init__(self, *classes: type[Space] | Space, **named: Spacelike | None) -> None:
+        from .space import as_space
+
+        options = {_class_name(option): option for option in classes} | named
+        if not options:
+            raise SpaceError("Choice(): no options.", "Name at least one: Choice(sgd=Space(...), adam=Space(...)).")
+        self.options: dict[str, Space | None] = {}
+        for tag, option in options.items():
+            checked_name(tag, "option")
+            try:
+                self.options[tag] = None if option is None else as_space(option)
+            except SpaceError:
+                raise SpaceError(
+                    f"Choice: option {tag!r} is {shown(option)}, not a Space or None.",
+                    f"Write {tag}=Space(...), or use Categorical([...]) for plain values.",
+                ) from None
+        self.tags = Categorical(list(options))
+        self._shared = {name: _all_equal(nodes) for name, nodes in self._by_name().items()}
+        self.has_rules = any(option is not None and option.has_rules for option in self.options.values())
+
+    def shared(self, name: str) -> bool:
+        """Whether all options that have a parameter `name` define it in the same way."""
+        return self._shared[name]
+
+    def everywhere(self, name: str) -> bool:
+        """Whether every option has a parameter `name`, defined in the same way."""
+        return self.shared(name) and all(
+            option is not None and name in option.nodes for option in self.options.values()
+        )
+
+    def site(self, path: str, *, optional: bool) -> ChoiceSite:
+        return ChoiceSite(path, self, optional=optional)
+
+    def parse(self, obj: Value, path: str) -> Chosen:
+        """Takes `{"tag": {...}}`, the bare tag of an option without parameters, or a `Chosen`."""
+        if isinstance(obj, Chosen):
+            tag, body = obj.choice, dict(obj)
+        elif isinstance(obj, str):
+            tag, body = obj, {}
+        elif isinstance(obj, Mapping) and len(obj) == 1:
+            ((tag, body),) = obj.items()
+        else:
+            raise SpaceError(
+                f"{path} = {shown(obj)} is not a choice.",
+                f'Write {{"TAG": {{parameters}}}} with one of: {listing(self.options)}.',
+            )
+        if tag not in self.options:
+            raise SpaceError(
+                f"{path} = {shown(tag)} is not an option; allowed: {listing(self.options)}."
+                f"{did_you_mean(tag, self.options)}",
+                "Choose an option that the space has.",
+            )
+        option = self.options[tag]
+        if option is not None:
+            return Chosen(self, tag, option.parse({} if body is None else body, path))
+        if body:
+            raise SpaceError(f"{path}: option {tag!r} has no parameters, got {shown(body)}.", "Leave them out.")
+        return Chosen(self, tag, None)
+
+    def encode(self, value: Value) -> Json:
+        option = self.options[value.choice]
+        return {value.choice: {} if option is None else option.encode(value)}
+
+    def canonical(self, value: Value) -> Json:
+        option = self.options[value.choice]
+        return {value.choice: {} if option is None else option.canonical(value)}
+
+    def size(self) -> int | None:
+        sizes = [1 if option is None else option.size() for option in self.options.values()]
+        return None if None in sizes else sum(size for size in sizes if size is not None)
+
+    def to_json(self) -> dict[str, Json]:
+        options = {tag: None if option is None else option.to_json() for tag, option in self.options.items()}
+        return {"type": "choice", "options": options}
+
+    def symbol(self, variable: Variable, scopes: Iterator[int]) -> Symbol:
+        return ChoiceSymbol(variable, self.tags, self._by_name(), scopes)
+
+    def holds(self, value: Value) -> bool:
+        option = self.options[value.choice]
+        return option is None or not option.has_rules or option.holds(value)
+
+    def shortfalls(self, value: Value, path: str) -> Iterator[tuple[str, Rule, float]]:
+        option = self.options[value.choice]
+        return iter(()) if option is None else option.shortfalls(value, path)
+
+    def has_defaults(self) -> bool:
+        return any(option is not None and option.has_defaults() for option in self.options.values())
+
+    def __repr__(self) -> str:
+        return f"Choice({', '.join(f'{tag}={option!r}' for tag, option in self.options.items())})"
+
+    def _by_name(self) -> dict[str, list[Node]]:
+        found: dict[str, list[Node]] = {}
+        for option in self.options.values():
+            for name, node in option.nodes.items() if option is not None else ():
+                found.setdefault(name, []).append(node)
+        return found
+
+
+def _class_name(option: object) -> str:
+    cls = option if isinstance(option, type) else type(option)
+    return cls.__name__
+
+
+def _all_equal(nodes: list[Node]) -> bool:
+    return all(node == nodes[0] for node in nodes[1:])
