@@ -33,6 +33,8 @@ class FailureKind(StrEnum):
 Outcome = Literal["completed", "stopped", "failed", "cancelled", "paused"]
 Source = Literal["strategy", "enqueued", "fallback"]
 EndState = Literal["completed", "stopped", "failed"]
+Decision = Literal["pause", "stop", "promote", "cancel", "finish"]
+DecidedBy = Literal["rule", "person", "end"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,11 +186,18 @@ class TrialReported(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialDecided(Event):
-    """The study's decision at a report or about a paused trial."""
+    """A decision at a report or about a paused trial.
+
+    "finish": it has trained as far as the study wants, so whatever it ends with counts as completed; "stop": it
+    keeps the values it reported; "cancel": it keeps none. `by` says whose decision it is ("end": the study ended
+    while the trial was paused; extending the study takes that back). `rung` goes with "promote".
+    """
 
     number: int
-    decision: Literal["pause", "stop", "promote", "cancel"]
+    decision: Decision
     reason: str
+    by: DecidedBy = "rule"
+    rung: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

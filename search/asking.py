@@ -1,0 +1,124 @@
+"""How a live study gets its configurations: from people first, then from the strategy, asked ahead of need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .duplicates import MAX_KNOWN_IN_A_ROW, known_trial, tell_known, turn_away
+from .events import AskAnswered, Source, TrialProposed
+from .instructions import Ask
+from .offering import offer
+from .seeds import ask_seed
+from .spec import Json
+from .strategies.port import Proposal
+from .transitions import TrialStatus
+from .turn import Turn
+
+if TYPE_CHECKING:
+    from .study_state import StudyState
+
+BLOCK = 64
+"""Configurations a history-free strategy is asked for at once: some 10 ms of work, and the blocks start at the same
+trial numbers however fast the pool is, so that a resumed study is asked the same."""
+
+LOW_WATER = 16
+"""Ask for the next block when fewer history-free trials than this wait: at 500 trials/s the answer has 32 ms."""
+
+
+def propose_enqueued(state: StudyState, turn: Turn, room: int) -> None:
+    """Make trials of what people asked for, as many as could start."""
+    while state.enqueued and _queued(state) < room + 1 and state.budget_left != 0:
+        key, config = state.enqueued[0]
+        reason = f"enqueued by a person as {key!r}"
+        _propose(state, turn, Proposal(config=None, reason=reason), config, source="enqueued", ask=-1, seen_seq=0)
+
+
+def ask_ahead(state: StudyState, turn: Turn, room: int) -> None:
+    """Ask the strategy if the trials at hand are running out."""
+    if state.exhausted or state.enqueued:
+        return
+    left = state.budget_left
+    queued = _queued(state)
+    low = queued < max(LOW_WATER, room + 1)
+    n = room + 1 - queued if state.uses_history else BLOCK * low
+    if left is not None:
+        n = min(n, left)
+    if n <= 0:
+        return
+    ask = Ask(
+        ask=state.next_ask,
+        first_number=len(state.trials),
+        n=n,
+        results=state.untold_results(),
+        pending=state.pending_trials(),
+        seed=ask_seed(state.spec.seed, state.next_ask),
+    )
+    state.begin_ask(ask)
+    turn.perform(ask)
+
+
+def take_proposals(
+    state: StudyState, turn: Turn, ask: Ask, proposals: Sequence[Proposal], *, exhausted: bool, error: str
+) -> None:
+    """Turn a strategy's answer into trials. After an error they are random ones: the study goes on."""
+    seen_seq = state.asked_at_seq
+    source: Source = "strategy"
+    exhausted = exhausted or len(proposals) < ask.n
+    if error:
+        source, exhausted = "fallback", False
+        proposals = _random_proposals(state, ask, error)
+    wanted = ask.n if state.budget_left is None else min(ask.n, state.budget_left)
+    taken = proposals[:wanted]
+    for proposal in taken:
+        config = None if proposal.config is None else proposal.config.to_json()
+        number = _propose(state, turn, proposal, config, source=source, ask=ask.ask, seen_seq=seen_seq)
+        state.remember(number, proposal.config)
+    reason = error or f"{len(taken)} of {ask.n} configurations"
+    if exhausted:
+        reason = f"{reason}: the space is exhausted"
+    elif state.known_in_a_row >= MAX_KNOWN_IN_A_ROW:
+        exhausted, reason = True, f"the last {state.known_in_a_row} proposals were all known already"
+    turn.emit(AskAnswered(at=turn.at, ask=ask.ask, count=len(taken), exhausted=exhausted, reason=reason))
+
+
+def _propose(
+    state: StudyState, turn: Turn, proposal: Proposal, config: Json, *, source: Source, ask: int, seen_seq: int
+) -> int:
+    number = len(state.trials)
+    known = known_trial(state, config)
+    turn.emit(
+        TrialProposed(
+            at=turn.at,
+            number=number,
+            config=config,
+            source=source,
+            ask=ask,
+            seen_seq=seen_seq,
+            reason=proposal.reason,
+            attrs=proposal.attrs,
+            duplicate_of=None if known is None else known.number,
+        )
+    )
+    if known is None:
+        offer(state, turn, number, proposal.reason)
+    elif state.spec.duplicates == "reject":
+        turn_away(state, turn, number)
+    elif known.status.is_terminal:
+        tell_known(state, turn, number)
+    return number
+
+
+def _queued(state: StudyState) -> int:
+    return len(state.by_status[TrialStatus.QUEUED])
+
+
+def _random_proposals(state: StudyState, ask: Ask, error: str) -> list[Proposal]:
+    """Random valid configurations instead of the strategy's."""
+    import numpy
+
+    reason = f"random, since the strategy failed: {error}"
+    if state.space is None:
+        return [Proposal(config=None, reason=reason)] * ask.n
+    rng = numpy.random.default_rng(ask.seed)
+    return [Proposal(config=state.space.sample(rng), reason=reason) for _ in range(ask.n)]

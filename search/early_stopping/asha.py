@@ -1,0 +1,183 @@
+"""Asynchronous successive halving.
+
+Source: Li et al. 2020, "A System for Massively Parallel Hyperparameter Tuning", MLSys, Algorithm 2 (`get_job`);
+brackets after Li et al. 2018, "Hyperband", JMLR 18, Algorithm 1.
+
+Promotion form (the paper's): a trial that reaches a rung pauses, and `promotions` names those in the top 1/eta of their
+rung, the highest rung first. Deviations:
+- a trial that is in the top 1/eta when it arrives goes straight on, which saves a pause and changes no decision;
+- a trial that cannot pause is treated by the stopping form;
+- when nothing else will come (`closing`) and no trial has had `max_epochs`, the best trial of the highest rung goes on:
+  with fewer than eta trials at a rung the paper would end without a fully trained one;
+- NaN and infinities count in a rung and never leave it: such a trial stops there.
+
+Stopping form: a trial outside the top 1/eta at a rung stops for good. While fewer than eta have been there, the best so
+far goes on.
+
+A rung takes a trial's first report with a value at or after its milestone. A report that passes several milestones
+counts at the highest one only: 10 epochs are not compared with 1. Ties go to the lower trial number.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+from typing import Literal
+
+from ..spec import Objective
+from .curves import Curves
+from .port import Promotion, Verdict
+from .ranking import Rank, rank, shown
+from .rungs import bracket_sizes, milestones
+
+Form = Literal["promotion", "stopping"]
+
+
+class Rung:
+    """The values of the trials that have reached a number of epochs."""
+
+    def __init__(self, index: int, epochs: int) -> None:
+        self.index = index
+        self.epochs = epochs
+        self._order: list[tuple[Rank, int]] = []
+        self._values: dict[int, float] = {}
+
+    def enter(self, number: int, value: float, key: Rank) -> None:
+        insort(self._order, (key, number))
+        self._values[number] = value
+
+    def place(self, number: int, objective: Objective) -> int:
+        """From 0, the best."""
+        return bisect_left(self._order, (rank(objective, self._values[number]), number))
+
+    def is_finite(self, number: int) -> bool:
+        return math.isfinite(self._values[number])
+
+    def size(self) -> int:
+        return len(self._order)
+
+    def story(self, number: int, objective: Objective) -> str:
+        """`rung 2 (9 epochs): 0.71 is rank 9 of 14`."""
+        value, place = shown(self._values[number]), self.place(number, objective) + 1
+        epochs = "1 epoch" if self.epochs == 1 else f"{self.epochs} epochs"
+        return f"rung {self.index} ({epochs}): {value} is rank {place} of {self.size()}"
+
+
+class AshaRule:
+    """ASHA, and Hyperband where there are several `brackets`.
+
+    Args:
+        brackets: bracket s has the rungs from index s on; trials are dealt to them in Hyperband's proportions.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        *,
+        max_epochs: int,
+        min_epochs: int,
+        reduction_factor: int,
+        form: Form,
+        brackets: int = 1,
+    ) -> None:
+        self._objective = objective
+        self._max_epochs = max_epochs
+        self._eta = reduction_factor
+        self._form = form
+        rungs = list(enumerate(milestones(min_epochs, max_epochs, reduction_factor)))
+        self._ladders = [[Rung(index, epochs) for index, epochs in rungs[s:]] for s in range(brackets)]
+        self._deal = dealt(bracket_sizes(brackets, reduction_factor))
+        self._curves = Curves()
+        self._highest: dict[int, Rung] = {}
+        self._arrived: dict[int, bool] = {}
+        self._has_finished = False
+
+    def observe(self, number: int, step: int, value: float | None) -> None:
+        if not self._curves.add(number, step, value):
+            return
+        self._has_finished = self._has_finished or step >= self._max_epochs
+        self._arrived[number] = False
+        if value is None:
+            return
+        reached = [rung for rung in self._ladder(number) if rung.epochs <= step]
+        before = self._highest.get(number)
+        if reached and (before is None or reached[-1].index > before.index):
+            reached[-1].enter(number, value, rank(self._objective, value))
+            self._highest[number] = reached[-1]
+            self._arrived[number] = True
+
+    def verdict(self, number: int, *, can_pause: bool) -> Verdict:
+        last = self._curves.last(number)
+        if last is None:
+            return Verdict(action="continue", reason="no report yet")
+        step, value = last
+        if step >= self._max_epochs:
+            return Verdict(action="stop", reason=f"trained in full: {step} of {self._max_epochs} epochs", finished=True)
+        if value is None:
+            return Verdict(action="continue", reason=f"epoch {step}: {self._objective.metric} is missing, no decision")
+        if not self._arrived[number]:
+            return Verdict(action="continue", reason=f"epoch {step}: {self._next_decision(number, step)}")
+        rung = self._highest[number]
+        story = rung.story(number, self._objective)
+        if not rung.is_finite(number):
+            return Verdict(action="stop", reason=f"{story}, and only finite values go on")
+        pauses = self._form == "promotion" and can_pause
+        needed = self._quota(rung) if pauses else max(self._quota(rung), 1)
+        if rung.place(number, self._objective) < needed:
+            return Verdict(action="continue", reason=f"{story}, within the top {needed}")
+        if pauses and needed == 0:
+            return Verdict(action="pause", reason=f"{story}; the first {self._eta} trials are awaited")
+        return Verdict(action="pause" if pauses else "stop", reason=f"{story}, needs the top {needed}")
+
+    def promotions(self, paused: Sequence[int], *, closing: bool = False) -> list[Promotion]:
+        waiting = [number for number in paused if number in self._highest and self._highest[number].is_finite(number)]
+        waiting.sort(key=self._urgency)
+        able = [number for number in waiting if self._is_promotable(number)]
+        if able or not closing or self._has_finished:
+            return [self._promotion(number, f"within the top {self._quota(self._highest[number])}") for number in able]
+        return [self._promotion(number, "the nearest to a full training; no other will come") for number in waiting[:1]]
+
+    def farewell(self, number: int) -> str:
+        rung = self._highest.get(number)
+        if rung is None:
+            return "it reached no rung"
+        return f"{rung.story(number, self._objective)}, needed the top {self._quota(rung)}"
+
+    def _ladder(self, number: int) -> list[Rung]:
+        return self._ladders[self._deal[number % len(self._deal)]]
+
+    def _quota(self, rung: Rung) -> int:
+        return rung.size() // self._eta
+
+    def _is_promotable(self, number: int) -> bool:
+        rung = self._highest[number]
+        return rung.place(number, self._objective) < self._quota(rung)
+
+    def _urgency(self, number: int) -> tuple[int, int, int]:
+        rung = self._highest[number]
+        return (-rung.epochs, rung.place(number, self._objective), number)
+
+    def _promotion(self, number: int, why: str) -> Promotion:
+        rung = self._highest[number]
+        return Promotion(number=number, rung=rung.index, reason=f"{rung.story(number, self._objective)}, {why}")
+
+    def _next_decision(self, number: int, step: int) -> str:
+        later = [rung.epochs for rung in self._ladder(number) if rung.epochs > step]
+        return f"next decision at epoch {later[0]}" if later else f"trains on to epoch {self._max_epochs}"
+
+
+def dealt(sizes: Sequence[int]) -> list[int]:
+    """The bracket of each trial of a round, so that every beginning of it has the brackets in proportion.
+
+    >>> dealt([3, 1])
+    [0, 0, 1, 0]
+    """
+    total = sum(sizes)
+    given = [0] * len(sizes)
+    order = []
+    for place in range(1, total + 1):
+        bracket = max(range(len(sizes)), key=lambda s: (sizes[s] * place - given[s] * total, -s))
+        given[bracket] += 1
+        order.append(bracket)
+    return order

@@ -1,0 +1,111 @@
+"""When a study is over, and how it winds down."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from .duplicates import settle_twins
+from .events import EndState, StudyEnded, StudyStopping, TrialDecided
+from .fold import StudyFold
+from .instructions import End, Kill
+from .offering import withdraw
+from .promoting import promote_all
+from .transitions import TrialStatus
+from .turn import Turn
+
+if TYPE_CHECKING:
+    from .study_state import StudyState
+
+
+def too_many_failures(state: StudyFold) -> bool:
+    limit = state.spec.budget.max_failures
+    return limit is not None and _fresh_failures(state) >= max(1, limit)
+
+
+def time_is_up(state: StudyFold, at: float) -> bool:
+    limit = state.spec.budget.study_time_limit_s
+    return limit is not None and state.active_until(at) >= limit
+
+
+def stop_at_limits(state: StudyState, turn: Turn) -> None:
+    """End a running study that has used up its failures or its time."""
+    if state.status not in ("running", "paused"):
+        return
+    if too_many_failures(state):
+        reason = (
+            f"{_fresh_failures(state)} trials failed, max_failures={state.spec.budget.max_failures}: "
+            "mend the training function, then resume the study"
+        )
+    elif time_is_up(state, turn.at):
+        reason = f"the study's time limit of {state.spec.budget.study_time_limit_s:g} s is over"
+    else:
+        return
+    turn.emit(StudyStopping(at=turn.at, now=True, reason=reason))
+    wind_down(state, turn, now=True)
+
+
+def wind_down(state: StudyState, turn: Turn, *, now: bool) -> None:
+    """Let nothing start any more; with `now`, end what runs."""
+    for number in state.numbers(TrialStatus.QUEUED):
+        withdraw(state, turn, number)
+        decision: Literal["stop", "cancel"] = "stop" if state.trials[number].steps else "cancel"
+        turn.emit(TrialDecided(at=turn.at, number=number, decision=decision, reason=state.reason, by="end"))
+    if not now:
+        return
+    keep_values = time_is_up(state, turn.at)
+    for number in state.numbers(TrialStatus.RUNNING):
+        record = state.trials[number]
+        decision = "stop" if keep_values else "cancel"
+        turn.emit(TrialDecided(at=turn.at, number=number, decision=decision, reason=state.reason, by="end"))
+        turn.perform(Kill(number=number, generation=record.generation, reason=state.reason))
+
+
+def end_if_over(state: StudyState, turn: Turn, *, asking: bool) -> None:
+    """Emit the study's end once no trial can run any more. `asking`: an answer of the strategy is outstanding."""
+    if state.is_over or state.by_status[TrialStatus.RUNNING] or _offered(state):
+        return
+    if state.status != "stopping":
+        if asking or not _all_proposed(state):
+            return
+        if state.status == "paused" and state.by_status[TrialStatus.PAUSED]:
+            return
+        if promote_all(state, turn, closing=True):
+            return
+    for number in state.numbers(TrialStatus.PAUSED):
+        reason = state.rule.farewell(number) or "the study ended while it was paused"
+        turn.emit(TrialDecided(at=turn.at, number=number, decision="stop", reason=reason, by="end"))
+    settle_twins(state, turn)
+    end_state, reason = _verdict(state, turn)
+    turn.emit(StudyEnded(at=turn.at, state=end_state, reason=reason))
+    turn.perform(End(state=end_state, reason=reason))
+
+
+def _offered(state: StudyFold) -> int:
+    """Queued trials that do not merely wait for another's result."""
+    return len(state.by_status[TrialStatus.QUEUED]) - sum(map(len, state.twins.values()))
+
+
+def _all_proposed(state: StudyFold) -> bool:
+    if state.budget_left == 0:
+        return True
+    return state.exhausted and not state.enqueued
+
+
+def _fresh_failures(state: StudyFold) -> int:
+    """Failures of the user's own kinds since the study was last reopened."""
+    return state.user_failures - state.forgiven_failures
+
+
+def _verdict(state: StudyFold, turn: Turn) -> tuple[EndState, str]:
+    """How the study ends. A study in which no trial ended well has failed, whatever it was told."""
+    failed = len(state.by_status[TrialStatus.FAILED])
+    infeasible = len(state.by_status[TrialStatus.INFEASIBLE])
+    if too_many_failures(state):
+        return "failed", state.reason
+    if not state.has_good_trials and failed + infeasible:
+        return "failed", f"no trial ended well: {failed} failed, {infeasible} could not be placed"
+    if state.status == "stopping":
+        return ("completed" if time_is_up(state, turn.at) else "stopped"), state.reason
+    if state.budget_left == 0:
+        return "completed", f"all {state.spec.budget.trials} trials are done"
+    return "completed", f"the strategy has nothing more to propose (trials so far: {len(state.trials)})"

@@ -1,0 +1,351 @@
+"""The fold: what a study is after the events so far.
+
+Resume, `shoal show`, dashboards and replays all use `apply`; it reads no clock and asks nobody. What a live study does
+next is decided elsewhere (`reactions.py`), by emitting further events that come through here too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..errors import JournalError
+from .events import (
+    AskAnswered,
+    CommandDone,
+    Enqueued,
+    Event,
+    FailureKind,
+    HeadOpened,
+    StudyCreated,
+    StudyEdited,
+    StudyEnded,
+    StudyPaused,
+    StudyResumed,
+    StudyStopping,
+    TrialAssigned,
+    TrialDecided,
+    TrialEnded,
+    TrialInfeasible,
+    TrialProposed,
+    TrialReported,
+    TrialSuggested,
+)
+from .judging import Ending, decided_ending, ending, stopped
+from .spec import Json, StudySpec
+from .study_data import StudyData
+from .transitions import Cause, TrialStatus, follow
+from .trial_record import TrialRecord
+
+
+class StudyFold(StudyData):
+    """The data together with the one function that changes it."""
+
+    def apply(self, event: Event, seq: int) -> bool:
+        """Take one event in; False when it changed nothing (a stale or repeated message).
+
+        Raises:
+            JournalError: the event cannot follow those before it.
+        """
+        if type(event) is not HeadOpened:
+            self.active_s = self.active_until(event.at)
+        self.last_at = event.at
+        self.last_seq = seq
+        self.freed = None
+        took_effect = _FOLDS[type(event)](self, event)
+        if not took_effect:
+            self.stale_events += 1
+        return took_effect
+
+    def _created(self, event: StudyCreated) -> bool:
+        self.created_at = event.at
+        return True
+
+    def _head_opened(self, event: HeadOpened) -> bool:
+        for number in self.numbers(TrialStatus.RUNNING):
+            record = self.trials[number]
+            end = decided_ending(record, self.spec) or Ending(cause=Cause.LOST)
+            self._end(record, end, event.at, record.reason if record.decision else "the program ended under it")
+        return True
+
+    def _edited(self, event: StudyEdited) -> bool:
+        before, self.spec = self.spec, StudySpec.from_json(event.spec)
+        if before.early_stopping != self.spec.early_stopping:
+            self.rule = self.make_rule(self.spec.early_stopping, self.spec.objective)
+            self.observe_again()
+        self.exhausted = False
+        self.known_in_a_row = 0
+        if self.is_over:
+            self._reopen(event.reason)
+        return True
+
+    def _paused(self, event: StudyPaused) -> bool:
+        if self.status != "running":
+            return False
+        self.status, self.reason = "paused", event.reason
+        return True
+
+    def _resumed(self, event: StudyResumed) -> bool:
+        if self.status == "paused":
+            self.status, self.reason = "running", event.reason
+            return True
+        if self.status in ("stopped", "failed"):
+            self._reopen(event.reason)
+            return True
+        return False
+
+    def _stopping(self, event: StudyStopping) -> bool:
+        if self.is_over:
+            return False
+        self.status, self.reason = "stopping", event.reason
+        return True
+
+    def _ended(self, event: StudyEnded) -> bool:
+        if self.is_over:
+            return False
+        self.status, self.reason, self.ended_at = event.state, event.reason, event.at
+        return True
+
+    def _reopen(self, reason: str) -> None:
+        self.status, self.reason, self.ended_at = "running", reason, None
+        self.forgiven_failures = self.user_failures
+        for number in self.numbers(TrialStatus.STOPPED):
+            record = self.trials[number]
+            if record.decided_by == "end" and record.can_pause:
+                self._move(record, Cause.REOPENED)
+                record.values = record.ended_at = None
+                record.decision, record.decided_by = "pause", "rule"
+                record.reason = reason
+                self.ended.remove(number)
+
+    def _command_done(self, event: CommandDone) -> bool:
+        return True
+
+    def _enqueued(self, event: Enqueued) -> bool:
+        if event.key in self.enqueued_keys:
+            return False
+        self.enqueued_keys.add(event.key)
+        self.enqueued.append((event.key, event.config))
+        return True
+
+    def _proposed(self, event: TrialProposed) -> bool:
+        if event.number in self.trials:
+            return False
+        record = self.trials[event.number] = TrialRecord(
+            number=event.number,
+            config=event.config,
+            source=event.source,
+            reason=event.reason,
+            created_at=event.at,
+            objective=self.spec.objective,
+            value_from=self.spec.value_from,
+            ask=event.ask,
+            seen_seq=event.seen_seq,
+            attrs=event.attrs,
+            duplicate_of=event.duplicate_of,
+        )
+        self.by_status[TrialStatus.QUEUED].add(event.number)
+        if event.source == "enqueued" and self.enqueued:
+            self.enqueued.pop(0)
+        if event.duplicate_of is None:
+            self.known_in_a_row = 0
+            if event.config is not None:
+                self.trial_of_key[config_key(event.config)] = event.number
+        else:
+            self.known_in_a_row += 1
+            if not self.trials[event.duplicate_of].status.is_terminal:
+                self.twins.setdefault(event.duplicate_of, []).append(record.number)
+        return True
+
+    def _ask_answered(self, event: AskAnswered) -> bool:
+        self.next_ask = event.ask + 1
+        self.exhausted = event.exhausted
+        return True
+
+    def _suggested(self, event: TrialSuggested) -> bool:
+        record = self._trial(event.number)
+        if event.path in record.flat:
+            return False
+        record.flat[event.path] = event.value
+        record.domains[event.path] = event.domain
+        return True
+
+    def _infeasible(self, event: TrialInfeasible) -> bool:
+        record = self._trial(event.number)
+        if record.status is not TrialStatus.QUEUED:
+            return False
+        self._end(record, Ending(cause=Cause.INFEASIBLE, message=event.reason), event.at, event.reason)
+        return True
+
+    def _assigned(self, event: TrialAssigned) -> bool:
+        record = self._trial(event.number)
+        if event.generation != record.generation + 1:
+            return False
+        self._move(record, Cause.ASSIGNED)
+        record.generation = event.generation
+        record.node, record.workers, record.gpus = event.node, event.workers, tuple(event.gpus)
+        record.reason = event.reason
+        if record.started_at is None:
+            record.started_at = event.at
+        return True
+
+    def _reported(self, event: TrialReported) -> bool:
+        record = self._trial(event.number)
+        if record.status is not TrialStatus.RUNNING or event.generation != record.generation:
+            return False
+        record.can_pause = event.can_pause
+        last = record.last_step
+        if record.report(event.step, event.metrics):
+            self.epochs_trained += event.step - last
+            column = record.columns.get(self.spec.objective.metric)
+            self.rule.observe(event.number, event.step, column[-1] if column else None)
+        return True
+
+    def _decided(self, event: TrialDecided) -> bool:
+        record = self._trial(event.number)
+        if record.status.is_terminal or not _MAY_DECIDE[record.status](event.decision):
+            return False
+        record.reason = event.reason
+        record.decision, record.decided_by = event.decision, event.by
+        if record.status is TrialStatus.RUNNING:
+            return True
+        if event.decision == "promote":
+            record.rung = event.rung
+            record.decision = record.decided_by = None
+            self._move(record, Cause.PROMOTED)
+        elif event.decision == "cancel":
+            self._end(record, Ending(cause=Cause.CANCELLED), event.at, event.reason)
+        else:
+            self._end(record, stopped(record, self.spec, None), event.at, event.reason)
+        return True
+
+    def _trial_ended(self, event: TrialEnded) -> bool:
+        record = self._trial(event.number)
+        runs = record.status is TrialStatus.RUNNING or self.waits_for_twin(record)
+        if not runs or event.generation != record.generation:
+            return False
+        record.run_s += event.run_s
+        record.gpu_s += event.gpu_s
+        self.run_s += event.run_s
+        self.gpu_s += event.gpu_s
+        for phase, seconds in event.phases_s.items():
+            record.phases_s[phase] = record.phases_s.get(phase, 0.0) + seconds
+            self.phases_s[phase] = self.phases_s.get(phase, 0.0) + seconds
+        if event.failure is FailureKind.LOST:
+            record.losses += 1
+        if record.status is TrialStatus.QUEUED and event.outcome == "cancelled":
+            self.rejected += 1
+        self._end(record, ending(record, event, self.spec), event.at, event.reason)
+        return True
+
+    # --- steps of a trial's life -------------------------------------------------------------------
+
+    def _end(self, record: TrialRecord, end: Ending, at: float, reason: str) -> None:
+        """A generation, or the whole trial, is over."""
+        waited = self.waits_for_twin(record)
+        self._move(record, end.cause)
+        record.reason = end.message or reason
+        record.workers, record.gpus = 0, ()
+        if record.status is TrialStatus.QUEUED:
+            record.decision = record.decided_by = None
+        if not record.status.is_terminal:
+            return
+        record.ended_at = at
+        record.values = end.values
+        record.failure, record.message = end.failure, end.message
+        self.ended.append(record.number)
+        if record.failure is not None and record.failure.is_users:
+            self.user_failures += 1
+        if record.status is TrialStatus.COMPLETED:
+            self._compare(record)
+        if waited:
+            self._leave_twin(record)
+        if record.status in (TrialStatus.COMPLETED, TrialStatus.STOPPED):
+            return
+        self._free_twin_of(record)
+
+    def _leave_twin(self, record: TrialRecord) -> None:
+        assert record.duplicate_of is not None
+        waiting = self.twins.get(record.duplicate_of, [])
+        if record.number in waiting:
+            waiting.remove(record.number)
+            if not waiting:
+                del self.twins[record.duplicate_of]
+
+    def _free_twin_of(self, record: TrialRecord) -> None:
+        """It has no result to share: the first that waited for it runs by itself, the others wait for that one."""
+        waiting = self.twins.pop(record.number, None)
+        if not waiting:
+            return
+        first, *others = waiting
+        self.freed = first
+        self.trials[first].duplicate_of = None
+        self.trial_of_key[config_key(record.config)] = first
+        for number in others:
+            self.trials[number].duplicate_of = first
+        if others:
+            self.twins[first] = others
+
+    def _move(self, record: TrialRecord, cause: Cause) -> None:
+        before = record.status
+        record.status = follow(before, cause, f"trial {record.number} ({record.reason})")
+        self.by_status[before].discard(record.number)
+        self.by_status[record.status].add(record.number)
+
+    def _compare(self, record: TrialRecord) -> None:
+        assert record.values is not None
+        best = self.best
+        if best is None:
+            self.best_number = record.number
+            return
+        assert best.values is not None
+        loss, best_loss = self.spec.objective.loss(record.values[0]), self.spec.objective.loss(best.values[0])
+        if (loss, record.number) < (best_loss, best.number):
+            self.best_number = record.number
+
+    def _trial(self, number: int) -> TrialRecord:
+        try:
+            return self.trials[number]
+        except KeyError:
+            raise JournalError(
+                f"study {self.name!r} has no trial {number}.", "The journal is damaged: keep it and report this."
+            ) from None
+
+    def observe_again(self) -> None:
+        """Show the rule every report so far."""
+        for record in self.trials.values():
+            for step, value in record.curve:
+                self.rule.observe(record.number, step, value)
+
+
+def config_key(config: Json) -> str:
+    """Equal for equal configurations: the JSON text with sorted names."""
+    return json.dumps(config, sort_keys=True, separators=(",", ":"))
+
+
+_MAY_DECIDE: Mapping[TrialStatus, Callable[[str], bool]] = {
+    TrialStatus.QUEUED: ("stop", "cancel").__contains__,
+    TrialStatus.RUNNING: ("pause", "stop", "cancel", "finish").__contains__,
+    TrialStatus.PAUSED: ("promote", "stop", "cancel").__contains__,
+}
+
+_FOLDS: dict[type[Event], Callable[[StudyFold, Any], bool]] = {
+    StudyCreated: StudyFold._created,
+    HeadOpened: StudyFold._head_opened,
+    StudyEdited: StudyFold._edited,
+    StudyPaused: StudyFold._paused,
+    StudyResumed: StudyFold._resumed,
+    StudyStopping: StudyFold._stopping,
+    StudyEnded: StudyFold._ended,
+    CommandDone: StudyFold._command_done,
+    Enqueued: StudyFold._enqueued,
+    TrialProposed: StudyFold._proposed,
+    AskAnswered: StudyFold._ask_answered,
+    TrialSuggested: StudyFold._suggested,
+    TrialInfeasible: StudyFold._infeasible,
+    TrialAssigned: StudyFold._assigned,
+    TrialReported: StudyFold._reported,
+    TrialDecided: StudyFold._decided,
+    TrialEnded: StudyFold._trial_ended,
+}

@@ -1,0 +1,37 @@
+"""Which trials the pool has been told of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .instructions import Offer, Withdraw
+from .transitions import TrialStatus
+from .turn import Turn
+
+if TYPE_CHECKING:
+    from .study_state import StudyState
+
+
+def offer(state: StudyState, turn: Turn, number: int, reason: str) -> None:
+    """Tell the pool that the queued trial may run, once for each of its generations."""
+    record = state.trials[number]
+    generation = record.generation + 1
+    if state.status != "running" or state.offered.get(number) == generation:
+        return
+    state.offered[number] = generation
+    turn.perform(
+        Offer(number=number, generation=generation, rung=record.rung, priority=state.spec.priority, reason=reason)
+    )
+
+
+def offer_queued(state: StudyState, turn: Turn, reason: str) -> None:
+    """Offer every queued trial that does not wait for another's result."""
+    for number in state.numbers(TrialStatus.QUEUED):
+        if not state.waits_for_twin(state.trials[number]):
+            offer(state, turn, number, reason)
+
+
+def withdraw(state: StudyState, turn: Turn, number: int) -> None:
+    """Take the offer back, if there is one."""
+    if state.offered.pop(number, None) is not None:
+        turn.perform(Withdraw(number=number))

@@ -1,0 +1,176 @@
+"""`StudyState`: a live study. Facts in, events and instructions out; it owns its state and nothing else changes it.
+
+Three ways in, each gives an `Outcome`: `handle` for what has happened, `wish` for how much more the pool could take,
+`answer` for what the strategy proposed. Pure: no clock, no I/O; time comes inside the events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Self
+
+from ..errors import SpaceError
+from ..spaces import Configuration, Space
+from .asking import ask_ahead, propose_enqueued, take_proposals
+from .duplicates import settle_twins
+from .ending import end_if_over, stop_at_limits
+from .events import Event, TrialReported
+from .fold import StudyFold
+from .instructions import Ask, Outcome
+from .promoting import promote_all
+from .reactions import REACTIONS
+from .results import pending_of, result_of
+from .spec import Chosen, Json, StudySpec
+from .strategies.port import Pending, Proposal, Result
+from .study_data import RuleMaker
+from .transitions import TrialStatus
+from .trial_record import TrialRecord
+from .turn import Turn
+
+
+class StudyState(StudyFold):
+    """A study that is being run.
+
+    `pending_ask` is the ask whose answer is outstanding. What only a live study knows (that ask, which results the
+    strategy has been told, which trials the pool knows of, parsed configurations) is not part of the folded state: a
+    new head asks again and tells everything again.
+
+    Args:
+        spec: the study.
+        make_rule: builds the stopping rule, again when an edit changes it.
+        needs_history: do the strategy's proposals depend on results? Otherwise it is asked far ahead.
+    """
+
+    def __init__(
+        self, spec: StudySpec, *, make_rule: RuleMaker, needs_history: Callable[[Chosen], bool]
+    ) -> None:
+        super().__init__(spec, make_rule)
+        self.pending_ask: Ask | None = None
+        self.asked_at_seq = 0
+        self._needs_history = needs_history
+        self._told: set[int] = set()
+        self.offered: dict[int, int] = {}
+        self._configs: dict[int, Configuration] = {}
+        self._space: Space | None = None
+        self._space_json: Json = None
+
+    @classmethod
+    def create(cls, spec: StudySpec) -> Self:
+        """With the registered stopping rules and strategies.
+
+        Raises:
+            SpecError: no such rule or strategy, or its options are wrong.
+        """
+        from .early_stopping import make_rule
+        from .strategies import describe
+
+        return cls(spec, make_rule=make_rule, needs_history=lambda chosen: describe(chosen.name).uses_history)
+
+    @property
+    def space(self) -> Space | None:
+        """The study's space; None for define by run."""
+        if self._space_json is not self.spec.space:
+            self._space = Space.from_json(self.spec.space)
+            self._space_json = self.spec.space
+            self._configs.clear()
+        return self._space
+
+    @property
+    def uses_history(self) -> bool:
+        return self._needs_history(self.spec.strategy)
+
+    def handle(self, event: Event, seq: int) -> Outcome:
+        """Take `event` in, which the journal keeps as `seq`, and decide what follows.
+
+        The outcome's events follow it in the journal, as seq + 1 and on. A stale message changes nothing.
+        """
+        turn = Turn(self, event.at, seq + 1)
+        if self.apply(event, seq):
+            reaction = REACTIONS.get(type(event))
+            if reaction is not None:
+                reaction(self, event, turn)
+            if type(event) is not TrialReported:
+                self._settle(turn)
+        return turn.outcome()
+
+    def wish(self, room: int, at: float, seq: int) -> Outcome:
+        """The pool could start `room` more trials of this study now. Call it once a round, also with 0.
+
+        `seq` is the journal's next number: the one the outcome's first event gets.
+        """
+        turn = Turn(self, at, seq)
+        stop_at_limits(self, turn)
+        if self.status == "running":
+            if room > 0:
+                promote_all(self, turn)
+            if self.pending_ask is None:
+                propose_enqueued(self, turn, room)
+                ask_ahead(self, turn, room)
+        end_if_over(self, turn, asking=self.pending_ask is not None)
+        return turn.outcome()
+
+    def answer(
+        self, ask: int, proposals: Sequence[Proposal], exhausted: bool, error: str, at: float, seq: int
+    ) -> Outcome:
+        """The strategy's answer to `Ask(ask)`. `seq` as in `wish`. An answer nobody waits for changes nothing."""
+        turn = Turn(self, at, seq)
+        asked = self.pending_ask
+        if asked is None or asked.ask != ask:
+            return turn.outcome()
+        self.pending_ask = None
+        if self.status in ("running", "paused"):
+            take_proposals(self, turn, asked, proposals, exhausted=exhausted, error=error)
+            self._settle(turn)
+        return turn.outcome()
+
+    def begin_ask(self, ask: Ask) -> None:
+        """`ask` goes out: its results count as told."""
+        self.pending_ask = ask
+        self.asked_at_seq = self.last_seq
+        self.mark_told(ask.results)
+
+    def mark_told(self, results: Sequence[Result]) -> None:
+        """The strategy knows these; later asks leave them out."""
+        self._told.update(result.number for result in results)
+
+    def remember(self, number: int, config: Configuration | None) -> None:
+        """Keep a parsed configuration, so that it is not parsed again."""
+        if config is not None:
+            self._configs[number] = config
+
+    def untold_results(self) -> tuple[Result, ...]:
+        """What has ended since the last ask of this process, in the order of ending."""
+        records = [self.trials[number] for number in self.ended if number not in self._told]
+        return tuple(
+            result_of(record, config, self.trials.get(-1 if record.duplicate_of is None else record.duplicate_of))
+            for record, config in self._with_configs(records)
+        )
+
+    def pending_trials(self) -> tuple[Pending, ...]:
+        """Proposed trials that have no result yet, by number."""
+        statuses = (TrialStatus.QUEUED, TrialStatus.RUNNING, TrialStatus.PAUSED)
+        numbers = sorted(set().union(*(self.by_status[status] for status in statuses)))
+        records = [self.trials[number] for number in numbers]
+        return tuple(pending_of(record, config) for record, config in self._with_configs(records))
+
+    def _with_configs(self, records: list[TrialRecord]) -> list[tuple[TrialRecord, Configuration | None]]:
+        """Pairs of trial and parsed configuration; trials of a former version of the space that do not fit this one
+        are left out: a strategy could not place them."""
+        space = self.space
+        if space is None:
+            return [(record, None) for record in records]
+        pairs: list[tuple[TrialRecord, Configuration | None]] = []
+        for record in records:
+            if record.number not in self._configs:
+                try:
+                    self._configs[record.number] = space.configuration(record.config)
+                except SpaceError:
+                    continue
+            pairs.append((record, self._configs[record.number]))
+        return pairs
+
+    def _settle(self, turn: Turn) -> None:
+        settle_twins(self, turn)
+        stop_at_limits(self, turn)
+        promote_all(self, turn)
+        end_if_over(self, turn, asking=self.pending_ask is not None)
