@@ -131,6 +131,10 @@ Instruction = (
 # --- runner → head -------------------------------------------------------------------------------
 
 
+USUAL_START = "fork server"
+"""`Prepared.note` when workers start the fast way and there is nothing to say about it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
     """The study's code was imported once on this node; `note` says how workers start ("fork server", or why not)."""

@@ -1,0 +1,144 @@
+"""Calls the study's function the way its kind is called."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import CodeError, TrialError
+from .ending import Ending
+from .link import Link
+from .messages import Json
+from .metrics import as_number
+from .study_setup import PICKLED, StudySetup, setup_file
+
+if TYPE_CHECKING:
+    from ..spaces import Configuration, Space
+
+UserFunction = Any  # the user's function: the one named boundary where the type is open
+
+
+def say_started(link: Link) -> None:
+    """The next line is the user's."""
+    link.send("started", pid=os.getpid(), at=time.monotonic())
+
+
+@functools.cache
+def load_function(module: str, function: str, code_dir: str) -> UserFunction:
+    """The user's function; `code_dir` is on the import path already.
+
+    Raises:
+        CodeError: the module has no such function.
+    """
+    if module == PICKLED:
+        import cloudpickle
+
+        return cloudpickle.loads((Path(code_dir) / f"{PICKLED}.pkl").read_bytes())
+    try:
+        return functools.reduce(getattr, function.split("."), importlib.import_module(module))
+    except AttributeError:
+        raise CodeError(
+            f"module {module!r} has no function {function!r} when a worker imports it.",
+            "Define it at module level, outside of `if __name__ == '__main__':`.",
+        ) from None
+
+
+def call_function(
+    setup: StudySetup, assignment: Mapping[str, Json], link: Link, phases_s: dict[str, float]
+) -> Ending:
+    """Run the trial to its end; `phases_s` gets what only the trial can measure. What user code raises is passed on."""
+    function = load_function(setup.entry["module"], setup.entry["function"], setup.code_dir)
+    kind = setup.entry["kind"]
+    if kind == "objective":
+        config = configuration_of(setup, assignment)
+        say_started(link)
+        returned = function(config)
+        if isinstance(returned, Mapping):
+            return _ending_of_metrics(returned, assignment["metric"], link)
+        return _ending_of_value(returned, assignment["metric"])
+    if kind == "optuna":
+        from .optuna_trial import OptunaTrial
+
+        asked = OptunaTrial(
+            number=assignment["number"], link=link, metric=assignment["metric"], direction=assignment["direction"],
+            suggested=assignment["suggested"], reported_step=assignment["reported_step"],
+        )
+        say_started(link)
+        return _ending_of_value(function(asked), assignment["metric"])
+    return _call_with_trial(function, setup, assignment, link, phases_s)
+
+
+def configuration_of(setup: StudySetup, assignment: Mapping[str, Json]) -> Configuration:
+    """The trial's configuration as the user sees it."""
+    return space_of(setup.study_dir).configuration(assignment["config"])
+
+
+@functools.cache
+def space_of(study_dir: str) -> Space:
+    """The study's space; parsed once a process, by the fork server for all its workers."""
+    from ..spaces import Space
+
+    return Space.from_json(StudySetup.read(setup_file(Path(study_dir))).space)
+
+
+def _call_with_trial(
+    function: UserFunction, setup: StudySetup, assignment: Mapping[str, Json], link: Link, phases_s: dict[str, float]
+) -> Ending:
+    from .trial import Trial
+
+    trial = Trial(
+        config=configuration_of(setup, assignment), number=assignment["number"], seed=assignment["seed"], link=link,
+        checkpoint_dir=Path(assignment["checkpoint_dir"]), max_workers=assignment["max_workers"],
+        max_shards=assignment["max_shards"], metric=assignment["metric"], direction=assignment["direction"],
+        reported_step=assignment["reported_step"],
+    )
+    say_started(link)
+    try:
+        returned = function(trial)
+    finally:
+        phases_s |= trial.phases_s
+    if returned is None:
+        return Ending(outcome="completed", message="the function returned")
+    return _ending_of_value(returned, assignment["metric"])
+
+
+def _ending_of_metrics(returned: Mapping[object, object], metric: str, link: Link) -> Ending:
+    """A dict of metrics is a report, and its objective the result.
+
+    Raises:
+        TrialError: the objective is not in it, or something in it is not a number.
+    """
+    if metric not in returned:
+        raise TrialError(
+            f"the function returned a dict without {metric!r}; it has {', '.join(map(repr, returned)) or 'none'}.",
+            f"Return {{{metric!r}: ...}}, or the number alone.",
+        )
+    numbers = {str(name): as_number(str(name), value) for name, value in returned.items()}
+    link.send("report", step=1, metrics=numbers, can_pause=False)
+    return Ending(outcome="completed", message="the function returned", value=numbers[metric])
+
+
+def _ending_of_value(returned: object, metric: str) -> Ending:
+    """A number is the result.
+
+    Raises:
+        TrialError: it is none.
+    """
+    try:
+        value = as_number(metric, returned)
+    except TrialError:
+        raise TrialError(
+            f"the function returned {_shown(returned)} ({type(returned).__name__}), not a number.",
+            f"Return one float: the trial's {metric}.",
+        ) from None
+    return Ending(outcome="completed", message="the function returned", value=value)
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:59] + "…"

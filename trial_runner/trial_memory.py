@@ -1,0 +1,116 @@
+"""What outlives a trial's processes: the state of its objects, what the user saved, and where it was."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..errors import TrialError
+from .checkpoints import Checkpoint, CheckpointFolder
+from .plain_state import State, to_plain
+from .progress import Progress
+from .seeding import rng_state, set_rng_state
+from .trial_state import TrialState
+
+if TYPE_CHECKING:
+    import torch
+
+
+class TrialMemory:
+    """Writes and reads the checkpoints of one trial.
+
+    Args:
+        warn: called with (topic, text) when a checkpoint on disk cannot be used.
+        writes: does this worker write? One of a group does.
+    """
+
+    def __init__(
+        self, folder: CheckpointFolder, state: TrialState, *, warn: Callable[[str, str], None], writes: bool
+    ) -> None:
+        self._folder = folder
+        self._state = state
+        self._warn = warn
+        self._writes = writes
+        self._user: bytes | None = None
+        self._resumed: Checkpoint | None = None
+        self._looked = False
+        self.spent_s = 0.0
+
+    @property
+    def can_pause(self) -> bool:
+        """Is there state that a resume can start from?"""
+        return len(self._state) > 0 or self._user is not None
+
+    def resumed(self) -> Checkpoint | None:
+        """The checkpoint that this run continues, read once; None at a fresh start."""
+        if not self._looked:
+            began = time.perf_counter()
+            self._looked = True
+            self._resumed, damage = self._folder.newest()
+            self.spent_s += time.perf_counter() - began
+            for found in damage:
+                self._warn("damage", f"a checkpoint cannot be read and an older one is used instead: {found}.")
+            if self._resumed is not None and self._user is None:
+                self._user = self._resumed.user
+        return self._resumed
+
+    def write(self, progress: Progress, *, step: int, value: float | None) -> None:
+        """Keep everything as it is now."""
+        if not self._writes:
+            return
+        began = time.perf_counter()
+        state: dict[str, State] = {}
+        tensors: list[torch.Tensor] = []
+        if progress.loop >= 0:  # only `trial.epochs` restores objects; loops without it load what they saved
+            state["objects"] = self._state.capture(tensors)
+            state["rng"] = to_plain(rng_state(), "the random generators", tensors)
+        self._folder.write(
+            state,
+            tensors,
+            self._user,
+            epoch=max(progress.epoch, step) if progress.loop < 0 else progress.epoch,
+            loop=progress.loop,
+            loop_epoch=progress.loop_epoch,
+            step=step,
+            value=value,
+        )
+        self.spent_s += time.perf_counter() - began
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Put objects and random generators back."""
+        self._state.restore(checkpoint.state["objects"])
+        set_rng_state(checkpoint.state["rng"])
+
+    def save_user(self, obj: object) -> None:
+        """Keep a copy of `obj` for the next `write`.
+
+        Raises:
+            TrialError: it cannot be pickled.
+        """
+        import cloudpickle  # knows classes and functions that were defined in a notebook
+
+        try:
+            self._user = cloudpickle.dumps(obj)
+        except Exception as error:  # whatever the user's own __reduce__ raises
+            raise TrialError(
+                f"trial.save was given a {type(obj).__name__} that cannot be pickled: {error}",
+                "Save plain values, arrays or state_dicts.",
+            ) from error
+
+    def load_user(self) -> Any:
+        """What was saved last, by this run or by the one it continues; None: nothing.
+
+        Raises:
+            TrialError: it cannot be unpickled.
+        """
+        self.resumed()
+        if self._user is None:
+            return None
+        try:
+            return pickle.loads(self._user)
+        except Exception as error:  # whatever the user's own classes raise
+            raise TrialError(
+                f"what trial.save kept cannot be loaded: {error}", "Keep the saved classes importable and unchanged."
+            ) from error

@@ -1,0 +1,165 @@
+"""The agent's view of one worker: who it is, what it runs, what it says."""
+
+from __future__ import annotations
+
+import signal
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Literal
+
+from .logs import LOG_NAME
+from .messages import Ended, Json, LaunchTrial, Reported, RunnerEvent, Started, SuggestionAsked, Warned
+from .wire import Channel, Message
+
+LARGE_SHARE_OF_MEMORY = 0.5
+"""A killed worker that had more than this of the machine's memory was probably killed for it: the kernel's choice is
+the largest process."""
+
+
+class WorkerProcess:
+    """A worker, from the request to fork it until nothing of it is left.
+
+    `launch` is what it runs, None while it stands by; times are `time.monotonic`, which all processes of a node share.
+    """
+
+    def __init__(self, number: int, channel: Channel) -> None:
+        self.id = number
+        self.channel = channel
+        self.pid: int | None = None
+        self.launch: LaunchTrial | None = None
+        self.log = Path()
+        self.started_at: float | None = None
+        self._launched_at = 0.0
+        self._ended: Message | None = None
+        self._end_reason: tuple[Literal["cancelled", "timeout"], str] | None = None
+
+    def assign(self, launch: LaunchTrial, trial_dir: Path, launched_at: float) -> None:
+        """Give it a trial."""
+        checkpoint_dir = trial_dir / "checkpoints"
+        checkpoint_dir.mkdir(parents=True, exist_ok=True)
+        self.launch = launch
+        self.log = trial_dir / LOG_NAME
+        self.started_at, self._launched_at = None, launched_at
+        self._ended, self._end_reason = None, None
+        self.channel.send(
+            "assign", study=launch.study, number=launch.number, generation=launch.generation, config=launch.config,
+            seed=launch.seed, metric=launch.metric, direction=launch.direction, slot=asdict(launch.slots[0]),
+            max_workers=launch.max_workers, max_shards=launch.max_shards, reported_step=launch.reported_step,
+            suggested=dict(launch.suggested), trial_dir=str(trial_dir), checkpoint_dir=str(checkpoint_dir),
+        )
+
+    def end_with(self, outcome: Literal["cancelled", "timeout"], reason: str) -> None:
+        """Note why it is being killed; the first reason stands."""
+        self._end_reason = self._end_reason or (outcome, reason)
+
+    def release(self) -> None:
+        """Its trial has been told as ended; it stands by for the next."""
+        self.launch = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Has its trial said its last word?"""
+        return self._ended is not None
+
+    @property
+    def takes_another(self) -> bool:
+        """Has its trial ended in a way that lets it stay?"""
+        return self._ended is not None and self._ended.get("again") is True
+
+    def events(self) -> list[RunnerEvent]:
+        """What its trial has said since the last call.
+
+        Raises:
+            ValueError: it sent something that is no message of a worker.
+        """
+        said: list[RunnerEvent] = []
+        for message in self.channel.receive():
+            try:
+                event = self._event(message)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                raise ValueError(f"message {str(message)[:80]!r}: {error!r}") from error
+            if event is not None:
+                said.append(event)
+        return said
+
+    def _event(self, message: Message) -> RunnerEvent | None:
+        if self.launch is None or self._ended is not None:
+            return None
+        study, number, generation = self.launch.study, self.launch.number, self.launch.generation
+        match message["kind"]:
+            case "started":
+                self.started_at = float(message["at"])
+                start_s = self.started_at - self._launched_at
+                return Started(
+                    study=study, number=number, generation=generation, start_s=start_s, pids=(int(message["pid"]),)
+                )
+            case "report":
+                return Reported(
+                    study=study, number=number, generation=generation, step=int(message["step"]),
+                    metrics=dict(message["metrics"]), can_pause=bool(message["can_pause"]),
+                )
+            case "suggest":
+                return SuggestionAsked(
+                    study=study, number=number, generation=generation, path=str(message["path"]),
+                    domain=message["domain"],
+                )
+            case "warn":
+                return Warned(study=study, number=number, generation=generation, text=str(message["text"]))
+            case "ended":
+                self._ended = _checked_ending(message)
+        return None
+
+    def ended(self, status: int | None, peak_mib: int, memory_mib: float) -> Ended:
+        """The end of its trial.
+
+        Args:
+            status: how the process ended (negative: by a signal); None: it has not, it stands by again.
+            peak_mib: the most memory it had.
+            memory_mib: the machine's memory.
+        """
+        assert self.launch is not None
+        outcome: Literal["completed", "stopped", "failed", "cancelled", "paused"] = "failed"
+        value: Json = None
+        failure: str | None = None
+        if self._ended is not None:
+            outcome, reason = self._ended["outcome"], str(self._ended["message"])
+            value, failure = self._ended["value"], self._ended["failure"]
+        elif self._end_reason is not None:
+            why, reason = self._end_reason
+            outcome, failure = ("cancelled", None) if why == "cancelled" else ("failed", "TIMEOUT")
+        else:
+            failure, reason = _unsaid_end(status, peak_mib, memory_mib)
+        return Ended(
+            study=self.launch.study, number=self.launch.number, generation=self.launch.generation, outcome=outcome,
+            reason=reason, value=value, failure=failure, phases_s=self._phases_s(),
+        )
+
+    def _phases_s(self) -> dict[str, float]:
+        """Where the time went, as far as the worker could still tell."""
+        if self.started_at is None:
+            return {"start": time.monotonic() - self._launched_at}
+        start_s = self.started_at - self._launched_at
+        if self._ended is None:
+            return {"start": start_s, "user": time.monotonic() - self.started_at}
+        return {**self._ended["phases_s"], "start": start_s}
+
+
+def _unsaid_end(status: int | None, peak_mib: int, memory_mib: float) -> tuple[str, str]:
+    """Failure and reason of a worker that ended without a word."""
+    if status is None:
+        return "LOST", "its fork server died, and the worker with it"
+    if status >= 0:
+        return "BUG", f"the process left with exit status {status} without returning (os._exit?)"
+    reason = f"the worker was killed by {signal.Signals(-status).name}"
+    if status == -signal.SIGKILL and peak_mib > LARGE_SHARE_OF_MEMORY * memory_mib:
+        reason += f", probably for memory: it had {peak_mib / 1024:.1f} of the machine's {memory_mib / 1024:.1f} GiB"
+    return "LOST", reason
+
+
+def _checked_ending(message: Message) -> Message:
+    """The message, if an `Ended` can be made of it."""
+    whole = message.keys() >= {"outcome", "message", "value", "failure", "phases_s"}
+    if not whole or message["outcome"] not in ("completed", "stopped", "failed", "paused"):
+        raise ValueError("not an ending")
+    return {**message, "phases_s": dict(message["phases_s"])}
