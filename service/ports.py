@@ -84,8 +84,14 @@ class StrategyHost(Protocol):
     def uses_history(self, study: str) -> bool: ...
 
     def ask(
-        self, study: str, ask: int, first_number: int, n: int,
-        results: Sequence[Result], pending: Sequence[Pending], seed: int,
+        self,
+        study: str,
+        ask: int,
+        first_number: int,
+        n: int,
+        results: Sequence[Result],
+        pending: Sequence[Pending],
+        seed: int,
     ) -> None:
         """Tell `results`, then ask. One `Answer` follows."""
         ...

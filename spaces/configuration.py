@@ -126,8 +126,8 @@ class Chosen(Record):
         object.__setattr__(self, "choice", tag)
         object.__setattr__(self, "_values", {} if option is None else option._values)
 
-    @property
-    def _option(self) -> Configuration | None:
+    def option_configuration(self) -> Configuration | None:
+        """The parameters of the option as a configuration of its own space; None when it has none."""
         space = self._node.options[self.choice]
         return None if space is None else Configuration(space, self._values)
 
@@ -136,7 +136,7 @@ class Chosen(Record):
             return self.choice == other
         if not isinstance(other, Chosen):
             return NotImplemented
-        return self.choice == other.choice and self._option == other._option
+        return self.choice == other.choice and self.option_configuration() == other.option_configuration()
 
     def __hash__(self) -> int:
         return hash(self.choice)  # the tag's own hash, because the tag is equal to it
@@ -148,7 +148,7 @@ class Chosen(Record):
         return self.choice
 
     def __reduce__(self) -> tuple[type[Chosen], tuple[Choice, str, Configuration | None]]:
-        return Chosen, (self._node, self.choice, self._option)
+        return Chosen, (self._node, self.choice, self.option_configuration())
 
 
 def _arguments(record: Record) -> str:

@@ -198,9 +198,10 @@ def _predicted(configuration: Value, quantity: str) -> Value:
     from .architecture import is_importable_here
     from .cost.terms import predicted
 
-    if not is_importable_here(configuration.space):
-        raise Inactive  # checked where the user's code may be loaded, in the worker
-    return predicted(configuration, quantity)
+    part = configuration.option_configuration() if isinstance(configuration, Chosen) else configuration
+    if part is None or not is_importable_here(part.space):
+        raise Inactive  # no architecture, or one that only a worker may load
+    return predicted(part, quantity)
 
 
 def _plain_tag(value: Value) -> Value:

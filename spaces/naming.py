@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from ..errors import SpaceError
 from .values import shown
 
-RESERVED = frozenset({"choice", "flat", "get", "items", "key", "keys", "rules", "space", "to_json", "values"})
+RESERVED = frozenset(
+    {"choice", "flat", "get", "items", "key", "keys", "option_configuration", "rules", "space", "to_json", "values"}
+)
 """Names that a configuration uses itself, so that `config.NAME` never means two things."""
 
 

@@ -1,0 +1,140 @@
+"""What a command does to a study: the event it becomes, and the words in which its effect is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..errors import ShoalError
+from ..search.editing import edit
+from ..search.events import (
+    Decision,
+    Enqueued,
+    Event,
+    StudyEdited,
+    StudyPaused,
+    StudyResumed,
+    StudyStopping,
+    TrialDecided,
+)
+from ..search.fold import config_key
+from ..search.spec import Json
+from ..search.study_state import StudyState
+from ..search.transitions import TrialStatus
+from ..spaces import Space
+from .commands import Command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """The events a command becomes (none when it cannot be done) and what the person is told."""
+
+    ok: bool
+    text: str
+    events: tuple[Event, ...] = ()
+
+
+def effect_of(body: Json, state: StudyState, at: float) -> Effect:
+    """Read a row of the commands table against the study as it is now."""
+    try:
+        command = Command.from_json(body)
+        if command.verb == "enqueue":
+            return _enqueue(command, state, at)
+        if command.verb == "edit":
+            return _edit(command, state, at)
+        if command.number is None:
+            return _on_study(command, state, at)
+        return _on_trial(command, state, at)
+    except ShoalError as error:
+        return Effect(ok=False, text=str(error))
+
+
+def _on_study(command: Command, state: StudyState, at: float) -> Effect:
+    reason = f"asked by {command.who}"
+    running, queued = _count(state, TrialStatus.RUNNING), _count(state, TrialStatus.QUEUED)
+    if command.verb == "resume":
+        if state.status != "paused":
+            return Effect(ok=False, text=f"study {state.name} is {state.status}, not paused")
+        paused = _count(state, TrialStatus.PAUSED)
+        text = f"study {state.name} goes on: {queued} queued and {paused} paused trials may start"
+        return Effect(ok=True, text=text, events=(StudyResumed(at=at, reason=reason),))
+    if state.is_over:
+        return Effect(ok=False, text=f"study {state.name} is {state.status} already")
+    if command.verb == "pause":
+        if state.status == "paused":
+            return Effect(ok=False, text=f"study {state.name} is paused already")
+        pausable = sum(1 for n in state.numbers(TrialStatus.RUNNING) if state.trials[n].can_pause)
+        text = (
+            f"study {state.name} pauses: {pausable} of {running} running trials at their next epoch, "
+            f"the others when they end; {queued} queued trials wait"
+        )
+        return Effect(ok=True, text=text, events=(StudyPaused(at=at, reason=reason),))
+    now = command.verb == "kill"
+    how = "are killed" if now else "finish"
+    text = f"study {state.name} ends: {running} running trials {how}, {queued} queued trials are cancelled"
+    return Effect(ok=True, text=text, events=(StudyStopping(at=at, now=now, reason=reason),))
+
+
+def _on_trial(command: Command, state: StudyState, at: float) -> Effect:
+    number = command.number
+    assert number is not None
+    record = state.trials.get(number)
+    name = f"trial {state.name}#{number}"
+    if record is None:
+        return Effect(ok=False, text=f"{name} does not exist; the study has {len(state.trials)} trials")
+    status = record.status
+    if status.is_terminal:
+        return Effect(ok=False, text=f"{name} is {status} already")
+    if command.verb == "pause":
+        if status is not TrialStatus.RUNNING:
+            return Effect(ok=False, text=f"{name} is {status}, not running")
+        if not record.can_pause:
+            return Effect(ok=False, text=f"{name} cannot pause: it has nothing saved yet that it could go on from")
+        return _decide(command, number, "pause", f"1 trial: {name} pauses at its next epoch", at)
+    if command.verb == "resume":
+        if status is not TrialStatus.PAUSED:
+            return Effect(ok=False, text=f"{name} is {status}, not paused")
+        return _decide(command, number, "promote", f"1 trial: {name} is queued again", at, rung=record.rung)
+    if command.verb == "stop":
+        when = "stops at its next report" if status is TrialStatus.RUNNING else "is stopped"
+        return _decide(command, number, "stop", f"1 trial: {name} {when}", at)
+    how = "is killed" if status is TrialStatus.RUNNING else "is cancelled"
+    return _decide(command, number, "cancel", f"1 trial: {name} {how}", at)
+
+
+def _decide(command: Command, number: int, decision: Decision, text: str, at: float, *, rung: int = 0) -> Effect:
+    event = TrialDecided(
+        at=at,
+        number=number,
+        decision=decision,
+        reason=f"asked by {command.who}",
+        by="person",
+        rung=rung,
+    )
+    return Effect(ok=True, text=text, events=(event,))
+
+
+def _enqueue(command: Command, state: StudyState, at: float) -> Effect:
+    if command.key in state.enqueued_keys:
+        return Effect(ok=True, text="0 trials: this configuration was enqueued before (same key)")
+    if state.is_over:
+        return Effect(ok=False, text=f"study {state.name} is {state.status}; extend it first (--trials)")
+    config = command.config
+    if state.spec.space is not None:
+        config = Space.from_json(state.spec.space).validate(config).to_json()
+    return Effect(
+        ok=True,
+        text=f"1 trial: {config_key(config)} is next in line",
+        events=(Enqueued(at=at, config=config, key=command.key),),
+    )
+
+
+def _edit(command: Command, state: StudyState, at: float) -> Effect:
+    before = state.spec.budget.trials
+    spec = edit(state.spec, replace(state.spec, budget=replace(state.spec.budget, trials=command.trials)))
+    text = f"study {state.name}: trials {before} -> {command.trials}"
+    event = StudyEdited(at=at, spec=spec.to_json(), reason=f"asked by {command.who}")
+    return Effect(ok=True, text=text, events=(event,))
+
+
+def _count(state: StudyState, status: TrialStatus) -> int:
+    return len(state.numbers(status))

@@ -1,0 +1,106 @@
+"""What a finished (or interrupted) study hands back to a script or a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..search.study_state import StudyState
+from ..search.trial_record import TrialRecord
+from ..spaces import Configuration, Space
+
+
+class StudyResults:
+    """The outcome of a study.
+
+    `state` is "completed", "stopped", "failed", or "running"/"paused" when it was interrupted and can go on;
+    `reason` says why.
+    """
+
+    def __init__(self, study: StudyState, space: Space | None) -> None:
+        self._study = study
+        self._space = space
+
+    @property
+    def name(self) -> str:
+        return self._study.spec.name
+
+    @property
+    def state(self) -> str:
+        return self._study.status
+
+    @property
+    def reason(self) -> str:
+        return self._study.reason
+
+    @property
+    def exit_code(self) -> int:
+        """What the command line exits with: 0 ok, 1 failed, 5 all trials failed."""
+        return self._study.exit_code
+
+    @property
+    def value(self) -> float | None:
+        """The best completed trial's value; None when none completed."""
+        best = self._study.best
+        return None if best is None else best.value
+
+    @property
+    def config(self) -> Configuration | dict[str, Any] | None:
+        """The best completed trial's configuration (define by run: its suggested values by name)."""
+        best = self._study.best
+        return None if best is None else self._config_of(best)
+
+    @property
+    def best(self) -> dict[str, Any] | None:
+        """The best completed trial as a row of `trials`."""
+        best = self._study.best
+        return None if best is None else self._row(best)
+
+    @property
+    def trials(self) -> list[dict[str, Any]]:
+        """One dict a trial: number, state, value, config, epochs, reason, run_s, gpu_s, failure, curve."""
+        return [self._row(record) for record in self._study.trials.values()]
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """One flat dict a trial, for `pandas.DataFrame(...)`: parameters as columns named `config.<path>`."""
+        rows = []
+        for record in self._study.trials.values():
+            row = self._row(record)
+            del row["config"], row["curve"]
+            row.update({f"config.{path}": value for path, value in self._flat_of(record).items()})
+            rows.append(row)
+        return rows
+
+    def _row(self, record: TrialRecord) -> dict[str, Any]:
+        return {
+            "number": record.number,
+            "state": str(record.status),
+            "value": record.value,
+            "config": self._config_of(record),
+            "epochs": record.curve[-1][0] if record.curve else 0,
+            "reason": record.reason,
+            "failure": None if record.failure is None else str(record.failure),
+            "run_s": record.run_s,
+            "gpu_s": record.gpu_s,
+            "curve": list(record.curve),
+        }
+
+    def _config_of(self, record: TrialRecord) -> Configuration | dict[str, Any]:
+        if self._space is None or record.config is None:
+            return dict(record.flat)
+        return self._space.configuration(record.config)
+
+    def _flat_of(self, record: TrialRecord) -> dict[str, Any]:
+        config = self._config_of(record)
+        return dict(config.flat()) if isinstance(config, Configuration) else config
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.trials)
+
+    def __len__(self) -> int:
+        return len(self._study.trials)
+
+    def __repr__(self) -> str:
+        best = self._study.best
+        found = "no completed trial" if best is None else f"best {best.value:.6g} (trial {best.number})"
+        return f"StudyResults({self.name!r}: {self.state}, {len(self)} trials, {found})"

@@ -1,0 +1,80 @@
+"""`Study.ask` and `Study.tell`: the person runs the loop."""
+
+from typing import Any
+
+import pytest
+
+import shoal
+from shoal.errors import StrategyError
+
+
+def test_ask_tell_to_the_end(make_study: Any) -> None:
+    study = make_study(trials=5)
+    for _ in range(5):
+        asked = study.ask()
+        study.tell(asked, value=asked.config.x)
+    results = study.results()
+    assert results.state == "completed"
+    assert results.value == max(row["config"].x for row in results.trials)
+    with pytest.raises(StrategyError, match="nothing to ask for"):
+        study.ask()
+
+
+def test_several_at_once_are_different(make_study: Any) -> None:
+    """T20: eight askers on an empty study get eight configurations."""
+    study = make_study(trials=8)
+    asked = [study.ask() for _ in range(8)]
+    assert len({trial.config.x for trial in asked}) == 8
+    for trial in reversed(asked):
+        study.tell(trial.number, 1.0)
+    assert len(study.results()) == 8
+
+
+def test_a_model_knows_every_told_result(make_study: Any) -> None:
+    study = make_study(trials=30, strategy="tpe")
+    for _ in range(30):
+        asked = study.ask()
+        study.tell(asked, 1.0 - abs(asked.config.x - 0.3))
+    late = [row["config"].x for row in study.results().trials[15:]]
+    assert sum(abs(x - 0.3) < 0.2 for x in late) > len(late) / 2
+
+
+def test_failures_and_mistakes(make_study: Any) -> None:
+    study = make_study(trials=3)
+    first = study.ask()
+    study.tell(first, failed="out of memory")
+    with pytest.raises(StrategyError, match="trial 0 is not open"):
+        study.tell(first, 1.0)
+    second = study.ask()
+    with pytest.raises(StrategyError, match="no value"):
+        study.tell(second)
+    with pytest.raises(StrategyError, match="is a str"):
+        study.tell(second, "good")
+    study.tell(second, float("nan"))
+    study.tell(study.ask(), 0.5)
+    results = study.results()
+    assert [row["state"] for row in results.trials] == ["failed", "failed", "completed"]
+    assert results.best is not None and results.best["number"] == 2
+
+
+def test_reports_meet_the_stopping_rule(make_study: Any) -> None:
+    study = make_study(trials=12, early_stopping=shoal.Median())
+    stopped = 0
+    for number in range(12):
+        asked = study.ask()
+        for step in range(1, 6):
+            if not study.report(asked, step, -float(number)):
+                stopped += 1
+                break
+        else:
+            study.tell(asked, -float(number))
+    assert stopped > 0
+    assert sum(row["state"] == "stopped" for row in study.results().trials) == stopped
+
+
+def test_rows_for_a_table(make_study: Any) -> None:
+    study = make_study(trials=1, enqueue=[{"x": 0.25}])
+    study.tell(study.ask(), 2.0)
+    (row,) = study.results().to_rows()
+    assert row["config.x"] == 0.25
+    assert row["value"] == 2.0
