@@ -1,0 +1,100 @@
+"""One line per event, for logs and pipes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from ...search import events as e
+from ...search.numbers import decode_number
+from ...search.study_data import StudyData
+from .figures import configuration, duration, number
+from .parameters import flat
+
+
+def line(state: StudyData, event: e.Event) -> str | None:
+    """What `event` says to a person who reads along; None for events without news.
+
+    Args:
+        state: the study's state after the event.
+    """
+    write = LINES.get(type(event))
+    text = write(state, event) if write is not None else None
+    return None if text is None else f"{clock(event.at)} {state.name} {text}"
+
+
+def clock(at: float) -> str:
+    """Local time of day."""
+    return time.strftime("%H:%M:%S", time.localtime(at))
+
+
+def _created(state: StudyData, event: e.StudyCreated) -> str:
+    objective, budget = state.spec.objective, state.spec.budget
+    trials = f"{budget.trials} trials" if budget.trials is not None else "trials until the time limit"
+    return f"study created: {trials}, {objective.direction} {objective.metric}, strategy {state.spec.strategy.name}"
+
+
+def _opened(state: StudyData, event: e.HeadOpened) -> str | None:
+    return f"taken up by process {event.pid} on {event.host}"
+
+
+def _reasoned(what: str) -> Callable[[StudyData, e.Event], str]:
+    def write(state: StudyData, event: e.Event) -> str:
+        return f"{what}: {getattr(event, 'reason')}"  # noqa: B009 - every event listed with it has a reason
+
+    return write
+
+
+def _ended_study(state: StudyData, event: e.StudyEnded) -> str:
+    best = state.best
+    found = f"; best {number(best.value)} in #{best.number}" if best is not None else ""
+    return f"study {event.state}: {event.reason}{found}"
+
+
+def _proposed(state: StudyData, event: e.TrialProposed) -> str:
+    trial = state.trials.get(event.number)
+    origin = "" if event.source == "strategy" else f" ({event.source})"
+    return f"#{event.number} proposed{origin}: {configuration(None if trial is None else flat(state, trial))}"
+
+
+def _infeasible(state: StudyData, event: e.TrialInfeasible) -> str:
+    return f"#{event.number} infeasible: {event.reason}"
+
+
+def _assigned(state: StudyData, event: e.TrialAssigned) -> str:
+    devices = "GPU " + ",".join(event.gpus) if event.gpus else f"{event.workers} worker" + "s" * (event.workers != 1)
+    verb = "started" if event.generation <= 1 else "resumed"
+    return f"#{event.number} {verb} on {event.node}, {devices}: {event.reason}"
+
+
+def _reported(state: StudyData, event: e.TrialReported) -> str:
+    metrics = " ".join(f"{name}={number(decode_number(value))}" for name, value in event.metrics.items())
+    return f"#{event.number} epoch {event.step}: {metrics}"
+
+
+def _decided(state: StudyData, event: e.TrialDecided) -> str:
+    return f"#{event.number} {event.decision}: {event.reason}"
+
+
+def _ended_trial(state: StudyData, event: e.TrialEnded) -> str:
+    trial = state.trials.get(event.number)
+    value = f" {state.spec.objective.metric}={number(trial.value)}" if trial and trial.value is not None else ""
+    failure = f" {event.failure}" if event.failure is not None else ""
+    return f"#{event.number} {event.outcome}{failure}{value} after {duration(event.run_s)}: {event.reason}"
+
+
+LINES: dict[type[e.Event], Callable[..., str | None]] = {
+    e.StudyCreated: _created,
+    e.HeadOpened: _opened,
+    e.StudyEdited: _reasoned("study edited"),
+    e.StudyPaused: _reasoned("study paused"),
+    e.StudyResumed: _reasoned("study resumed"),
+    e.StudyStopping: _reasoned("study stopping"),
+    e.StudyEnded: _ended_study,
+    e.TrialProposed: _proposed,
+    e.TrialInfeasible: _infeasible,
+    e.TrialAssigned: _assigned,
+    e.TrialReported: _reported,
+    e.TrialDecided: _decided,
+    e.TrialEnded: _ended_trial,
+}

@@ -1,0 +1,139 @@
+"""Studies and trials as the JSON that `-o json` prints. The fields are documented in docs/command-line.md."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from ...dashboards.terminal.parameters import flat
+from ...dashboards.terminal.standing import best_value
+from ...search.spec import Json
+
+if TYPE_CHECKING:
+    from ...search.study_data import StudyData
+    from ...search.trial_record import TrialRecord
+
+STUDY_FIELDS = {
+    "name": "the study's name",
+    "state": "running, paused, stopping, completed, stopped or failed",
+    "reason": "why it is in this state",
+    "objective": "metric and direction (maximize or minimize)",
+    "trials": "how many trials are in each state; every state is listed",
+    "budget": "trials, max_failures, trial_time_limit_s, study_time_limit_s; null: no limit",
+    "best": "number, value and config of the best completed trial, null before the first",
+    "strategy": "name and options",
+    "early_stopping": "name and options",
+    "seed": "the study's seed",
+    "epochs_trained": "epochs reported by all trials",
+    "gpu_seconds": "GPU-seconds held by all trials",
+    "run_seconds": "wall seconds run by all trials, summed",
+    "phases_seconds": "where the trials' time went, summed by phase",
+    "created_at": "ISO 8601, UTC",
+    "ended_at": "ISO 8601, UTC; null while it runs",
+}
+
+TRIAL_FIELDS = {
+    "number": "the trial's number in the study",
+    "state": "queued, running, paused, completed, stopped, failed, cancelled or infeasible",
+    "value": "what the trial is judged by; null without one or when it is not finite",
+    "not_finite": "nan, inf or -inf when the value is not finite, else null",
+    "best_value": "the best value it reported or returned",
+    "best_step": "the step of that report, null without reports",
+    "steps": "epochs reported",
+    "config": "the configuration, nested as the space is",
+    "source": "strategy, enqueued or fallback",
+    "failure": "BUG, OOM, TIMEOUT, DIVERGED, LOST or PREEMPTED; null unless failed",
+    "message": "what went wrong, null unless failed",
+    "reason": "the last decision's reason",
+    "duplicate_of": "the trial whose result was reused, null otherwise",
+    "run_seconds": "wall seconds on workers",
+    "gpu_seconds": "GPU-seconds held",
+    "started_at": "ISO 8601, UTC; null before the start",
+    "ended_at": "ISO 8601, UTC; null before the end",
+}
+
+
+def study_json(state: StudyData) -> dict[str, Json]:
+    """A study as `shoal show -o json` prints it; keys as in STUDY_FIELDS."""
+    spec, best = state.spec, state.best
+    budget = spec.budget
+    return {
+        "name": state.name,
+        "state": str(state.status),
+        "reason": state.reason,
+        "objective": {"metric": spec.objective.metric, "direction": spec.objective.direction},
+        "trials": {str(status): count for status, count in state.counts().items()},
+        "budget": {
+            "trials": budget.trials,
+            "max_failures": budget.max_failures,
+            "trial_time_limit_s": budget.trial_time_limit_s,
+            "study_time_limit_s": budget.study_time_limit_s,
+        },
+        "best": None if best is None else {"number": best.number, "value": best.value, "config": config_json(best)},
+        "strategy": {"name": spec.strategy.name, "options": dict(spec.strategy.options)},
+        "early_stopping": {"name": spec.early_stopping.name, "options": dict(spec.early_stopping.options)},
+        "seed": spec.seed,
+        "epochs_trained": state.epochs_trained,
+        "gpu_seconds": round(state.gpu_s, 3),
+        "run_seconds": round(state.run_s, 3),
+        "phases_seconds": {name: round(s, 3) for name, s in state.phases_s.items()},
+        "created_at": moment(state.created_at),
+        "ended_at": moment(state.ended_at),
+    }
+
+
+def trial_json(trial: TrialRecord) -> dict[str, Json]:
+    """A trial as `shoal trials -o json` prints it; keys as in TRIAL_FIELDS."""
+    value = trial.value
+    finite = value is None or math.isfinite(value)
+    return {
+        "number": trial.number,
+        "state": str(trial.status),
+        "value": value if finite else None,
+        "not_finite": None if finite else str(value),
+        "best_value": best_value(trial),
+        "best_step": trial.best_step,
+        "steps": trial.last_step,
+        "config": config_json(trial),
+        "source": trial.source,
+        "failure": None if trial.failure is None else str(trial.failure),
+        "message": trial.message or None,
+        "reason": trial.reason,
+        "duplicate_of": trial.duplicate_of,
+        "run_seconds": round(trial.run_s, 3),
+        "gpu_seconds": round(trial.gpu_s, 3),
+        "started_at": moment(trial.started_at),
+        "ended_at": moment(trial.ended_at),
+    }
+
+
+def config_json(trial: TrialRecord) -> Json:
+    """The nested configuration; a define-by-run trial's has one level, its suggestions by name."""
+    return trial.config if trial.config is not None else dict(trial.flat or {})
+
+
+def trial_row(state: StudyData, trial: TrialRecord, metrics: tuple[str, ...]) -> dict[str, Json]:
+    """A trial on one level for a spreadsheet: `params.PATH` and, as last reported, `metrics.NAME`."""
+    body = trial_json(trial)
+    del body["config"]
+    if body["not_finite"] is not None:
+        body["value"] = body["not_finite"]
+    row: dict[str, Json] = {key: body[key] for key in body if key != "not_finite"}
+    row |= {f"params.{path}": value for path, value in flat(state, trial).items()}
+    last = {name: column[-1] for name, column in trial.columns.items() if column}
+    return row | {f"metrics.{name}": last.get(name) for name in metrics}
+
+
+def metric_names(state: StudyData) -> tuple[str, ...]:
+    """Every metric any trial reported, in order of first appearance."""
+    return tuple(dict.fromkeys(name for trial in state.trials.values() for name in trial.columns))
+
+
+def moment(at: float | None) -> str | None:
+    """Seconds since the epoch as ISO 8601 in UTC.
+
+    >>> moment(0.0), moment(None)
+    ('1970-01-01T00:00:00+00:00', None)
+    """
+    return None if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
