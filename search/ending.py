@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
 from .duplicates import settle_twins
@@ -98,14 +99,20 @@ def _fresh_failures(state: StudyFold) -> int:
 
 def _verdict(state: StudyFold, turn: Turn) -> tuple[EndState, str]:
     """How the study ends. A study in which no trial ended well has failed, whatever it was told."""
-    failed = len(state.by_status[TrialStatus.FAILED])
-    infeasible = len(state.by_status[TrialStatus.INFEASIBLE])
     if too_many_failures(state):
         return "failed", state.reason
-    if not state.has_good_trials and failed + infeasible:
-        return "failed", f"no trial ended well: {failed} failed, {infeasible} could not be placed"
+    if not state.has_good_trials and (state.by_status[TrialStatus.FAILED] or state.by_status[TrialStatus.INFEASIBLE]):
+        return "failed", _why_none(state)
     if state.status == "stopping":
         return ("completed" if time_is_up(state, turn.at) else "stopped"), state.reason
     if state.budget_left == 0:
         return "completed", f"all {state.spec.budget.trials} trials are done"
     return "completed", f"the strategy has nothing more to propose (trials so far: {len(state.trials)})"
+
+
+def _why_none(state: StudyFold) -> str:
+    """No trial ended well: how many did not, and what most of them died of."""
+    bad = [state.trials[n] for status in (TrialStatus.FAILED, TrialStatus.INFEASIBLE) for n in state.numbers(status)]
+    (message, count), *_ = Counter(record.message or record.reason for record in bad).most_common(1)
+    which = "each" if count == len(bad) else f"{count} of them"
+    return f"none of {len(bad)} trials ended well; {which}: {message}"

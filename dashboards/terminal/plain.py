@@ -79,8 +79,11 @@ def _decided(state: StudyData, event: e.TrialDecided) -> str:
 def _ended_trial(state: StudyData, event: e.TrialEnded) -> str:
     trial = state.trials.get(event.number)
     value = f" {state.spec.objective.metric}={number(trial.value)}" if trial and trial.value is not None else ""
-    failure = f" {event.failure}" if event.failure is not None else ""
-    return f"#{event.number} {event.outcome}{failure}{value} after {duration(event.run_s)}: {event.reason}"
+    outcome, failure, reason = event.outcome, event.failure, event.reason
+    if trial is not None and trial.failure is not None:  # judged so, however the function itself ended
+        outcome, failure, reason = "failed", trial.failure, trial.message or reason
+    kind = f" {failure}" if failure is not None else ""
+    return f"#{event.number} {outcome}{kind}{value} after {duration(event.run_s)}: {reason}"
 
 
 LINES: dict[type[e.Event], Callable[..., str | None]] = {

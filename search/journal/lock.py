@@ -16,6 +16,11 @@ from pathlib import Path
 
 from ...errors import JournalError, JournalLocked
 
+TRIES = 5
+TRY_AGAIN_S = 0.02
+"""A reader that asks `is_locked` holds the file for some microseconds, so one refusal proves nothing; several
+readers that poll every second would have to meet the writer five times in a tenth of a second."""
+
 
 class WriterLock:
     """Held from construction to `release`.
@@ -33,15 +38,13 @@ class WriterLock:
             raise JournalError(
                 f"cannot write {self.path}: {error.strerror}.", "Choose another folder with --data."
             ) from None
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _take(self._fd):
             holder = _holder(self._fd)
             os.close(self._fd)
             raise JournalLocked(
                 f"{journal} is in use by {holder}.",
                 "Wait for it, stop it, or choose another folder with --data.",
-            ) from None
+            )
         self._sign()
 
     def _sign(self) -> None:
@@ -58,6 +61,16 @@ class WriterLock:
     def release(self) -> None:
         """Let the next writer in. The file stays: removing it would let two writers lock two files."""
         os.close(self._fd)
+
+
+def _take(fd: int) -> bool:
+    for _ in range(TRIES):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            time.sleep(TRY_AGAIN_S)
+    return False
 
 
 def _holder(fd: int) -> str:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...dashboards.terminal.figures import configuration
+from ...dashboards.terminal.parameters import flat
 from ...errors import SpecError
 from .options import DataFlag, OutputFlag, StudyName, data_directory, output_format
 from .output import write_csv, write_record, write_rows
@@ -26,7 +28,8 @@ def ls(data: DataFlag = None, output: OutputFlag = None) -> None:
     rows = []
     if has_journal(directory):
         with open_reader(directory) as reader:
-            rows = [_summary(reader.state(name)) for name in reader.studies()]
+            live = {"head_is_running": reader.head_is_running()}
+            rows = [_summary(reader.state(name)) | live for name in reader.studies()]
     if not rows:
         print(f"no studies in {directory}", file=sys.stderr)
     write_rows(rows, form)
@@ -42,7 +45,8 @@ def show(
     from .journal_reading import open_reader
 
     with open_reader(data_directory(data)) as reader:
-        record = study_json(reader.state(study))
+        state = reader.state(study)
+        record = study_json(state) | {"head_is_running": reader.head_is_running()}
     if origin:
         flags = {"data": None if data is None else str(data), "output": output}
         settings = Settings.read()
@@ -70,8 +74,12 @@ def trials(
     if form == "csv":
         write_csv([trial_row(found, t, metric_names(found)) for t in chosen], sys.stdout)
         return
+    rows = [trial_json(t) for t in chosen]
+    if form == "table":
+        for row, trial in zip(rows, chosen, strict=True):
+            row["config"] = configuration(flat(found, trial))
     shown = ("number", "state", "value", "steps", "run_seconds", "config", "reason")
-    write_rows([trial_json(t) for t in chosen], form, columns=shown)
+    write_rows(rows, form, columns=shown)
 
 
 def export(

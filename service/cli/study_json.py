@@ -31,6 +31,7 @@ STUDY_FIELDS = {
     "phases_seconds": "where the trials' time went, summed by phase",
     "created_at": "ISO 8601, UTC",
     "ended_at": "ISO 8601, UTC; null while it runs",
+    "head_is_running": "does a program run the studies of this data directory now",
 }
 
 TRIAL_FIELDS = {
