@@ -12,7 +12,7 @@ from .listed_domains import Categorical, Constant, Ordinal
 from .node import Node
 from .repeat import Repeat
 from .rules import Constraint, Rule, constraint, forbid, require
-from .sites import Decide, Decision
+from .sites import Decision
 from .space import Space, as_space
 from .symbols import count, maximum, minimum
 from .variation import Mutant, crossover, distance, mutate, mutate_unseen, neighbours
@@ -26,7 +26,6 @@ __all__ = [
     "Configuration",
     "Constant",
     "Constraint",
-    "Decide",
     "Decision",
     "Domain",
     "Float",

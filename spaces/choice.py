@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Self, overload
+from typing import TYPE_CHECKING
 
 from ..errors import SpaceError
 from .configuration import Chosen
 from .listed_domains import Categorical
 from .naming import checked_name, did_you_mean, listing
 from .node import Node
+from .reads import Reads
 from .sites import ChoiceSite
 from .symbols import ChoiceSymbol, Symbol
 from .values import Json, Value, shown
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from .space import Space, Spacelike
 
 
-class Choice(Node):
+class Choice(Node, Reads[Value]):
     """One of several options; the tag decides which parameters are active.
 
     Args:
@@ -36,14 +37,6 @@ class Choice(Node):
     """
 
     __slots__ = ("_shared", "has_rules", "options", "tags")
-
-    if TYPE_CHECKING:  # as a class attribute, `config.name` is a value for the editor and the type checker
-
-        @overload
-        def __get__(self, instance: None, owner: type) -> Self: ...
-        @overload
-        def __get__(self, instance: object, owner: type) -> Value: ...
-        def __get__(self, instance: object | None, owner: type) -> object: ...
 
     def __init__(self, *classes: type[Space] | Space, **named: Spacelike | None) -> None:
         from .space import as_space

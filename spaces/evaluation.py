@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import TypeAlias
 
+from ..errors import SpaceError
 from .configuration import Chosen, Record
 from .expressions import ORDERS, Expression, Literal, Operation, Over, Predicted, Variable
 from .values import Value, identity
@@ -43,7 +44,8 @@ def rule_measure(expression: Expression, *, wanted: bool) -> Callable[[Value], f
     """The shortfall of a whole rule on a configuration.
 
     A rule that reads an inactive parameter does not apply: 0.0. One whose expression has no value (a division by
-    zero, a complex power) is broken: what cannot be checked is not let through.
+    zero, a complex power, the cost of a network that cannot be built) is broken: what cannot be checked is not let
+    through.
     """
     measure = _condition(expression, wanted)
 
@@ -52,7 +54,7 @@ def rule_measure(expression: Expression, *, wanted: bool) -> Callable[[Value], f
             return measure({0: configuration})
         except Inactive:
             return 0.0
-        except (ArithmeticError, TypeError):
+        except (ArithmeticError, TypeError, SpaceError):
             return 1.0
 
     return of

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
-from typing import TYPE_CHECKING, Self, overload
 
 import numpy as np
 
 from ..errors import SpaceError
 from .domain import Domain, Points
+from .reads import Reads
 from .scales import Bins, Scale
 from .values import Json, Value, shown
 
 _STEP_TOLERANCE = 1e-8  # how far (high - low) / step may be from an integer: float literals carry ~1e-16
 
 
-class Float(Domain):
+class Float(Domain, Reads[float]):
     """A real number in [low, high], both ends included.
 
     Args:
@@ -37,14 +37,6 @@ class Float(Domain):
     """
 
     __slots__ = ("_bins", "_scale", "default", "high", "log", "low", "prior", "step")
-
-    if TYPE_CHECKING:  # as a class attribute, `config.name` is a value for the editor and the type checker
-
-        @overload
-        def __get__(self, instance: None, owner: type) -> Self: ...
-        @overload
-        def __get__(self, instance: object, owner: type) -> float: ...
-        def __get__(self, instance: object | None, owner: type) -> object: ...
 
     def __init__(
         self,

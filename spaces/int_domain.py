@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Self, overload
 
 import numpy as np
 
 from ..errors import SpaceError
 from .domain import Domain, Points
+from .reads import Reads
 from .scales import Bins, Scale
 from .values import Json, Value, shown
 
@@ -17,7 +17,7 @@ _LOG_LIMIT = 2**40
 scale up to about 2**44; a factor of 16 is kept in hand."""
 
 
-class Int(Domain):
+class Int(Domain, Reads[int]):
     """An integer in [low, high], both ends included.
 
     Args:
@@ -36,14 +36,6 @@ class Int(Domain):
     """
 
     __slots__ = ("_bins", "_scale", "default", "high", "log", "low", "prior", "step")
-
-    if TYPE_CHECKING:  # as a class attribute, `config.name` is a value for the editor and the type checker
-
-        @overload
-        def __get__(self, instance: None, owner: type) -> Self: ...
-        @overload
-        def __get__(self, instance: object, owner: type) -> int: ...
-        def __get__(self, instance: object | None, owner: type) -> object: ...
 
     def __init__(
         self,
@@ -97,7 +89,7 @@ class Int(Domain):
         nearest = math.floor(self._scale.value(u) + 0.5)
         if self.step is not None:
             return self._at(min(max(nearest, 0), self._bins.count - 1))
-        return min(max(nearest, self.low), self.high)
+        return self.low if nearest < self.low else self.high if nearest > self.high else nearest
 
     def to_unit(self, value: Value) -> float:
         if self._scale is None:

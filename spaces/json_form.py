@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..errors import SpaceError
 from .cell import Cell
 from .choice import Choice
+from .family import Family
 from .float_domain import Float
 from .int_domain import Int
 from .listed_domains import Categorical, Constant, Ordinal
@@ -50,7 +51,7 @@ def _read(obj: dict[str, Json]) -> Node:
             nodes = {name: node_from_json(node) for name, node in obj["nodes"].items()}
             rules = [_rule(rule) for rule in obj.get("rules", ())]
             if "architecture" in obj:
-                return Space.of_architecture(obj["architecture"], rules, nodes)
+                return Space.of_architecture(Family.from_json(obj["architecture"]), rules, nodes)
             return Space(rules=rules, **nodes)
         case "cell":
             return Cell.from_json(obj)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Self, overload
+from typing import TYPE_CHECKING, Self
 
 from ..errors import SpaceError
 from .domain import Domain, Points
 from .naming import did_you_mean, listing
 from .node import Node
+from .reads import Reads
 from .scales import Bins
 from .sites import FixedSite
 from .symbols import Symbol, Term
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _NO_DEFAULT = object()  # None is a value that may be listed
 
 
-class Listed(Domain):
+class Listed(Domain, Reads[Value]):
     """Values one by one. Two values are the same only if their types are: True, 1 and 1.0 are three.
 
     Raises:
@@ -31,14 +32,6 @@ class Listed(Domain):
     __slots__ = ("_bins", "_default", "_index_of", "_mutable", "_tag_floats", "values")
 
     kind: str
-
-    if TYPE_CHECKING:  # as a class attribute, `config.name` is a value for the editor and the type checker
-
-        @overload
-        def __get__(self, instance: None, owner: type) -> Self: ...
-        @overload
-        def __get__(self, instance: object, owner: type) -> Value: ...
-        def __get__(self, instance: object | None, owner: type) -> object: ...
 
     def __init__(self, values: Iterable[Value], *, default: Value = _NO_DEFAULT) -> None:
         name = type(self).__name__
@@ -83,7 +76,8 @@ class Listed(Domain):
         return self._index_of[identity(self.coerce(value))]
 
     def from_unit(self, u: float) -> Value:
-        return self._at(self._bins.index(u))
+        value = self.values[self._bins.index(u)]
+        return copy.deepcopy(value) if self._mutable else value
 
     def to_unit(self, value: Value) -> float:
         return self._bins.unit(self.index(value))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Self, overload
+from typing import TYPE_CHECKING
 
 from ..errors import SpaceError
 from .int_domain import Int
 from .node import Node
+from .reads import Reads
 from .sites import RepeatSite
 from .symbols import RepeatSymbol, Symbol
 from .values import Json, Value, shown
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from .space import Spacelike
 
 
-class Repeat(Node):
+class Repeat(Node, Reads[tuple[Value, ...]]):
     """From `min` to `max` copies of a node, each decided for itself; the value is a tuple.
 
     >>> Repeat(Int(1, 3), 1, 2).size()
@@ -29,14 +30,6 @@ class Repeat(Node):
     """
 
     __slots__ = ("counts", "has_rules", "max", "min", "node")
-
-    if TYPE_CHECKING:  # as a class attribute, `config.name` is a value for the editor and the type checker
-
-        @overload
-        def __get__(self, instance: None, owner: type) -> Self: ...
-        @overload
-        def __get__(self, instance: object, owner: type) -> tuple[Value, ...]: ...
-        def __get__(self, instance: object | None, owner: type) -> object: ...
 
     def __init__(self, node: Spacelike, min: int, max: int) -> None:
         from .space import as_space

@@ -1,14 +1,16 @@
 """Random configurations that honour the rules.
 
 In order, until one works: masks (a rule about one finite parameter only removes values, before any draw); bounded
-rejection, which keeps the distribution exact; local repair of a rejected draw followed by a Gibbs sweep that spreads
-it over the valid region again; for small finite spaces, enumeration; an error that names the rule.
+rejection of each group of parameters that rules tie together, which keeps the distribution exact; local repair of a
+rejected draw followed by a Gibbs sweep that spreads it over the valid region again; for small finite spaces,
+enumeration; an error that names the rule.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from operator import methodcaller
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 
 _DRAWS = 64
 """Rejections before repair: exact down to a valid share of about 7 % (0.93**64 = 1 %), at some ms in the worst case."""
-_STARTS = 20  # repairs from fresh draws before giving up; one nearly always does
-_MOVES = 300  # changes in one repair; ten floats with a sum <= 1 (a valid share of 1/10!) need about 30
+_STARTS = 8  # repairs from fresh draws before giving up; one nearly always does
+_MOVES = 200  # changes in one repair; ten floats with a sum <= 1 (a valid share of 1/10!) need about 30
 _CANDIDATES = 6  # values tried in one change
 _NEAR = 0.1  # standard deviation in [0, 1] of a candidate near the present value
 _ENUMERABLE = 20_000  # configurations that are simply listed when everything else failed: about 1 s
@@ -37,20 +39,28 @@ _MASKABLE = 1_000  # values of one parameter that a rule is evaluated on beforeh
 
 def sample(space: Space, rng: np.random.Generator) -> Configuration:
     """See `Space.sample`."""
-
-    def draw(decision: Decision) -> Value:
-        return decision.sample(rng)
-
+    draw = methodcaller("sample", rng)  # of every decision; a call in C, because this is the hot loop
     if not space.has_rules:
         return space.root.build(draw)
-    for _ in range(_DRAWS):
-        config = space.root.build(draw)
-        if space.holds(config):
-            return config
+    sites = space.root.sites
+    values: dict[str, Value] = {}
+    valid = True
+    for group in space.groups:
+        for _ in range(_DRAWS):
+            part = Configuration(space, {name: sites[name].build(draw) for name in group.names})
+            if group.holds(part):
+                break
+        else:
+            valid = False
+        values |= part._values
+    config = Configuration(space, {name: values[name] for name in sites})
+    if valid:
+        return config
     for _ in range(_STARTS):
-        repaired = nearby(space, space.root.build(draw), rng)
+        repaired = nearby(space, config, rng)
         if repaired is not None:
             return _spread(space, repaired, rng)
+        config = space.root.build(draw)
     return _listed(space, rng)
 
 
@@ -118,7 +128,12 @@ def allowed_by_single_rules(space: Space) -> dict[str, tuple[Value, ...]]:
         allowed[name] = tuple(v for v in values if not rule.shortfall(Configuration(space, {name: v})))
         if not allowed[name]:
             raise SpaceError(f"{rule!r} leaves no value of {name!r}: {node.allowed()}.", "Loosen the rule.")
-    return allowed
+    # values of a log scale or a prior are not equally likely: there, rejection keeps the distribution
+    return {name: values for name, values in allowed.items() if _is_uniform(space.leaf(name))}
+
+
+def _is_uniform(domain: Domain) -> bool:
+    return not getattr(domain, "log", False) and getattr(domain, "prior", None) is None
 
 
 def _broken(space: Space, config: Configuration) -> list[tuple[float, Rule, str]]:

@@ -26,7 +26,8 @@ class Bins:
     def index(self, u: float) -> int:
         """The bin of `u`. Above 2**53 bins it reaches every 2**-53-th of the range: `draw` reaches all."""
         if self.count <= _EXACT_FLOAT:
-            return min(int(u * self.count), self.count - 1)
+            index = int(u * self.count)
+            return index if index < self.count else self.count - 1
         numerator, denominator = u.as_integer_ratio()
         return min(numerator * self.count // denominator, self.count - 1)
 
@@ -74,7 +75,7 @@ class Scale:
         if self._prior is not None:
             u = self._prior.inv_cdf(min(max(self._prior_low + u * self._prior_span, 1e-300), 1 - 2**-53))
         value = math.exp(self._log_low + u * self._log_span) if self.log else self.low * (1.0 - u) + self.high * u
-        return min(max(value, self.low), self.high)
+        return self.low if value < self.low else self.high if value > self.high else value
 
     def unit(self, value: float) -> float:
         """The place of a number in [0, 1]; 0.5 when the range is a single point."""

@@ -14,6 +14,8 @@ from . import defaults, enumeration, sampling
 from .configuration import Configuration
 from .domain import Domain
 from .expressions import Variable, reads_cost
+from .family import Family
+from .groups import independent_groups
 from .listed_domains import Constant
 from .naming import checked_name, did_you_mean, listing
 from .node import Node
@@ -57,7 +59,7 @@ class Space(Node):
     """
 
     _declared: ClassVar[Declared] = ({}, ())
-    architecture: str | None = None
+    architecture: Family | None = None
     """`module:Class` of the `Architecture` that builds networks from the configurations, if there is one."""
 
     def __init_subclass__(cls) -> None:
@@ -92,16 +94,17 @@ class Space(Node):
                     )
         self.rules: tuple[Rule, ...] = tuple(bound)
         self.constraints: tuple[Constraint, ...] = tuple(constraints)
-        self._cheapest_first = sorted(bound, key=lambda rule: reads_cost(rule.expression))
         self._ruled = [(name, node) for name, node in self._nodes.items() if node.has_rules]
+        cheapest_first = sorted(bound, key=lambda rule: reads_cost(rule.expression))
+        self.groups = independent_groups(self, cheapest_first)
         self.allowed: dict[str, tuple[Value, ...]] = sampling.allowed_by_single_rules(self)
         defaults.check(self)
 
     @classmethod
-    def of_architecture(cls, entry_point: str, rules: Iterable[AnyRule], nodes: Mapping[str, Node]) -> Space:
+    def of_architecture(cls, family: Family, rules: Iterable[AnyRule], nodes: Mapping[str, Node]) -> Space:
         """The space of an architecture's parameters."""
         space = cls.__new__(cls)
-        space.architecture = entry_point  # before the rules are bound: they may speak of its cost
+        space.architecture = family  # before the rules are bound: they may speak of its cost
         space.__init__(rules=rules, **nodes)  # type: ignore[misc]
         return space
 
@@ -281,10 +284,7 @@ class Space(Node):
         return RecordSymbol(variable, self._nodes, scopes, self.architecture)
 
     def holds(self, value: Value) -> bool:
-        for rule in self._cheapest_first:
-            if rule.shortfall(value):
-                return False
-        return all(node.holds(value._values[name]) for name, node in self._ruled)
+        return all(group.holds(value) for group in self.groups)
 
     def shortfalls(self, value: Value, path: str) -> Iterator[tuple[str, Rule, float]]:
         for rule in self.rules:
@@ -298,7 +298,7 @@ class Space(Node):
     def to_json(self) -> dict[str, Json]:
         rules = [rule.to_json() for rule in self._every_rule()]
         nodes = {name: node.to_json() for name, node in self._nodes.items()}
-        more = {"rules": rules, "architecture": self.architecture}
+        more = {"rules": rules, "architecture": self.architecture and self.architecture.to_json()}
         return {"type": "space", "nodes": nodes, **{name: value for name, value in more.items() if value}}
 
     @classmethod

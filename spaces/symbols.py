@@ -12,6 +12,7 @@ from .paths import parsed_path, path_text
 from .values import Value, plain, shown
 
 if TYPE_CHECKING:
+    from .family import Family
     from .node import Node
 
 
@@ -208,7 +209,7 @@ class RecordSymbol(Symbol):
     __slots__ = ("_nodes", "_scopes", "architecture")
 
     def __init__(
-        self, variable: Variable, nodes: Mapping[str, Node], scopes: Iterator[int], architecture: str | None
+        self, variable: Variable, nodes: Mapping[str, Node], scopes: Iterator[int], architecture: Family | None
     ) -> None:
         super().__init__(variable)
         self.architecture = architecture

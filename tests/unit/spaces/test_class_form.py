@@ -65,7 +65,7 @@ def test_a_class_or_an_architecture_may_stand_where_a_space_can() -> None:
 
     space = Space(net=Tiny, train=Train, many=Repeat(Tiny(), 1, 2))
     config = space.sample(np.random.default_rng(0))
-    assert config.net.width in (1, 2, 3) and config.net.space.architecture.endswith("Tiny")
+    assert config.net.width in (1, 2, 3) and config.net.space.architecture.entry_point.endswith("Tiny")
     assert Space.from_json(space.to_json()) == space
     assert as_space(Tiny(width=Constant(2))).size() == 1
     with pytest.raises(SpaceError, match="Did you mean 'width'"):

@@ -228,6 +228,26 @@ def test_rules_about_one_finite_parameter_mask_it_before_any_draw() -> None:
     assert [config.a for config in islice(space.grid(1), 5)] == [123, 456]
 
 
+def test_a_mask_does_not_bend_a_log_scale() -> None:
+    space = Space(n=Int(1, 100, log=True), rules=[forbid(lambda s: s.n == 50)])
+    values = [config.n for config in draws(space, 600)]
+    assert 50 not in values and space.all_decisions()[0].allowed is None
+    assert 7 < float(np.median(values)) < 14, "the median of the log scale is 10, of a uniform draw 50"
+    with pytest.raises(SpaceError, match="leaves no value of 'n'"):
+        Space(n=Int(1, 100, log=True), rules=[require(lambda s: s.n > 100)])
+
+
+def test_parameters_that_no_rule_ties_together_are_drawn_for_themselves() -> None:
+    pair = Space(a=Int(1, 9), b=Int(1, 9), rules=[require(lambda s: s.a < s.b)])
+    space = Space(
+        a=Int(1, 9), free=Float(0, 1), b=Int(1, 9), c=Int(1, 9), inner=pair, d=Int(1, 9), e=Int(1, 9),
+        rules=[require(lambda s: s.a < s.b), forbid(lambda s: s.inner.a == s.c), require(lambda s: s.d < s.e)],
+    )  # fmt: skip
+    assert [group.names for group in space.groups] == [("a", "b"), ("free",), ("c", "inner"), ("d", "e")]
+    config = space.sample(np.random.default_rng(0))
+    assert list(config) == list(space.nodes) and space.violations(config) == []
+
+
 def test_opaque_constraints_are_stored_marked_and_never_called_here() -> None:
     space = Space(a=Int(1, 2), rules=[constraint("checks:never_imported")])
     assert repr(space.constraints) == "(constraint('checks:never_imported'),)"

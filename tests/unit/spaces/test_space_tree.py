@@ -197,6 +197,16 @@ def test_defaults() -> None:
     assert default.flat() == {"a": 7, "b": 0.5, "o": "x", "o.c": "p", "r": 2, "r[0]": 2, "r[1]": 2}
 
 
+def test_T09_configurations_of_an_older_version_are_read_where_they_still_fit() -> None:
+    old = Space(width=Categorical([64, 128]), lr=Float(0.1, 1))
+    wider = Space(width=Categorical([64, 128, 256]), lr=Float(0.01, 1))
+    narrower = Space(width=Categorical([64]), lr=Float(0.1, 1))
+    stored = old.from_flat({"width": 128, "lr": 0.5}).to_json()
+    assert wider.validate(stored).width == 128
+    with pytest.raises(SpaceError, match="width = 128"):
+        narrower.validate(stored)
+
+
 def test_T20_equal_seeds_give_equal_configurations_and_different_ones_different() -> None:
     drawn = [SPACE.sample(np.random.default_rng(7)) for _ in range(2)]
     assert drawn[0] == drawn[1]
