@@ -143,6 +143,8 @@ class FirstComePolicy:
         full: set[int] = set()  # requests that fit nowhere now, by identity: a study's trials share theirs
         for place in list(self._line):
             offer = place.offer
+            if id(offer.request) in full and at - offer.at < self._patience_s:
+                continue  # the usual case in a long line
             if (offer.study, offer.number) in self._held:
                 continue  # offered again before its former workers have gone
             if id(offer.request) not in full:
@@ -160,10 +162,11 @@ class FirstComePolicy:
     def _try_start(self, offer: TrialOffered, nodes: Mapping[str, Node], *, passed_somebody: bool) -> Start | None:
         request = offer.request
         for name, node in nodes.items():
+            if not _fits(node, request):
+                continue
             free = node.describe(request)
             workers = node.place(request, request.k_min)
-            if workers is None:
-                continue
+            assert workers is not None
             key = (offer.study, offer.number)
             self._leave_line(key)
             self._held[key] = Reservation(

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .duplicates import MAX_KNOWN_IN_A_ROW, known_trial, tell_known, turn_away
-from .events import AskAnswered, Source, TrialProposed
+from .events import AskAnswered, Source, TrialDecided, TrialInfeasible, TrialProposed
 from .instructions import Ask
-from .offering import offer
+from .misfits import misfit
+from .offering import offer, offer_freed, withdraw
 from .seeds import ask_seed
 from .spec import Json
 from .strategies.port import Proposal
+from .study_data import StudyData
 from .transitions import TrialStatus
 from .turn import Turn
 
@@ -26,12 +28,58 @@ LOW_WATER = 16
 """Ask for the next block when fewer history-free trials than this wait: at 500 trials/s the answer has 32 ms."""
 
 
-def propose_enqueued(state: StudyState, turn: Turn, room: int) -> None:
-    """Make trials of what people asked for, as many as could start."""
-    while state.enqueued and _queued(state) < room + 1 and state.budget_left != 0:
+def propose_enqueued(state: StudyState, turn: Turn) -> None:
+    """Make trials of what people asked for, before all that has never run. Where the strategy's proposals have used up
+    the budget, the last of them make room."""
+    behind = [n for n in _never_started(state) if n in state.offered] if state.enqueued else []
+    for number in behind:
+        withdraw(state, turn, number)
+    while state.enqueued and (state.budget_left != 0 or _take_one_back(state, turn)):
         key, config = state.enqueued[0]
         reason = f"enqueued by a person as {key!r}"
-        _propose(state, turn, Proposal(config=None, reason=reason), config, source="enqueued", ask=-1, seen_seq=0)
+        unfit = misfit(state, config)
+        if unfit:
+            _propose_unfit(state, turn, config, reason, unfit)
+        else:
+            _propose(state, turn, Proposal(config=None, reason=reason), config, source="enqueued", ask=-1, seen_seq=0)
+    for number in behind:
+        if state.trials[number].status is TrialStatus.QUEUED:
+            offer(state, turn, number, state.trials[number].reason)
+
+
+def room_for_enqueued(state: StudyData) -> bool:
+    """Would one more enqueued configuration come to run?"""
+    left = state.budget_left
+    return left is None or left + len(_never_started(state)) > len(state.enqueued)
+
+
+def _never_started(state: StudyData) -> list[int]:
+    """The strategy's proposals that still wait for their first start, by number."""
+    queued = (state.trials[number] for number in state.numbers(TrialStatus.QUEUED))
+    return [record.number for record in queued if record.generation == 0 and record.source != "enqueued"]
+
+
+def _take_one_back(state: StudyState, turn: Turn) -> bool:
+    """Give the budget of the last proposal back that has not run; False if there is none."""
+    never_started = _never_started(state)
+    if not never_started:
+        return False
+    number = never_started[-1]
+    withdraw(state, turn, number)
+    reason = "made room for a configuration that a person enqueued"
+    turn.emit(TrialDecided(at=turn.at, number=number, decision="cancel", reason=reason))
+    offer_freed(state, turn)
+    return True
+
+
+def _propose_unfit(state: StudyState, turn: Turn, config: Json, reason: str, unfit: str) -> None:
+    number = len(state.trials)
+    turn.emit(
+        TrialProposed(
+            at=turn.at, number=number, config=config, source="enqueued", ask=-1, seen_seq=0, reason=reason
+        )
+    )
+    turn.emit(TrialDecided(at=turn.at, number=number, decision="cancel", reason=unfit))
 
 
 def ask_ahead(state: StudyState, turn: Turn, room: int) -> None:
@@ -39,7 +87,7 @@ def ask_ahead(state: StudyState, turn: Turn, room: int) -> None:
     if state.exhausted or state.enqueued:
         return
     left = state.budget_left
-    queued = _queued(state)
+    queued = state.startable
     low = queued < max(LOW_WATER, room + 1)
     n = room + 1 - queued if state.uses_history else BLOCK * low
     if left is not None:
@@ -100,17 +148,15 @@ def _propose(
             duplicate_of=None if known is None else known.number,
         )
     )
-    if known is None:
+    if proposal.infeasible:
+        turn.emit(TrialInfeasible(at=turn.at, number=number, reason=proposal.infeasible))
+    elif known is None:
         offer(state, turn, number, proposal.reason)
     elif state.spec.duplicates == "reject":
         turn_away(state, turn, number)
     elif known.status.is_terminal:
         tell_known(state, turn, number)
     return number
-
-
-def _queued(state: StudyState) -> int:
-    return len(state.by_status[TrialStatus.QUEUED])
 
 
 def _random_proposals(state: StudyState, ask: Ask, error: str) -> list[Proposal]:

@@ -8,7 +8,7 @@ know, so its configuration runs again under each policy.
 from __future__ import annotations
 
 from .events import TrialEnded
-from .fold import StudyFold, config_key
+from .fold import RESULTLESS, StudyFold, config_key
 from .numbers import encode_number
 from .spec import Json
 from .transitions import TrialStatus
@@ -28,8 +28,7 @@ def known_trial(state: StudyFold, config: Json) -> TrialRecord | None:
     if number is None:
         return None
     record = state.trials[number]
-    useless = (TrialStatus.FAILED, TrialStatus.CANCELLED, TrialStatus.INFEASIBLE)
-    return None if record.status in useless else record
+    return None if record.status in RESULTLESS else record
 
 
 def settle_twins(state: StudyFold, turn: Turn) -> None:

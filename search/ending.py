@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def too_many_failures(state: StudyFold) -> bool:
     limit = state.spec.budget.max_failures
-    return limit is not None and _fresh_failures(state) >= max(1, limit)
+    return limit is not None and _fresh_failures(state) >= limit
 
 
 def time_is_up(state: StudyFold, at: float) -> bool:
@@ -47,7 +47,7 @@ def stop_at_limits(state: StudyState, turn: Turn) -> None:
 
 def wind_down(state: StudyState, turn: Turn, *, now: bool) -> None:
     """Let nothing start any more; with `now`, end what runs."""
-    for number in state.numbers(TrialStatus.QUEUED):
+    for number in reversed(state.numbers(TrialStatus.QUEUED)):  # duplicates before their originals: they stay such
         withdraw(state, turn, number)
         decision: Literal["stop", "cancel"] = "stop" if state.trials[number].steps else "cancel"
         turn.emit(TrialDecided(at=turn.at, number=number, decision=decision, reason=state.reason, by="end"))
@@ -56,14 +56,15 @@ def wind_down(state: StudyState, turn: Turn, *, now: bool) -> None:
     keep_values = time_is_up(state, turn.at)
     for number in state.numbers(TrialStatus.RUNNING):
         record = state.trials[number]
-        decision = "stop" if keep_values else "cancel"
-        turn.emit(TrialDecided(at=turn.at, number=number, decision=decision, reason=state.reason, by="end"))
+        if record.decision != "finish":  # that one has trained in full: killed, it still counts as completed
+            decision = "stop" if keep_values else "cancel"
+            turn.emit(TrialDecided(at=turn.at, number=number, decision=decision, reason=state.reason, by="end"))
         turn.perform(Kill(number=number, generation=record.generation, reason=state.reason))
 
 
 def end_if_over(state: StudyState, turn: Turn, *, asking: bool) -> None:
     """Emit the study's end once no trial can run any more. `asking`: an answer of the strategy is outstanding."""
-    if state.is_over or state.by_status[TrialStatus.RUNNING] or _offered(state):
+    if state.is_over or state.by_status[TrialStatus.RUNNING] or state.startable:
         return
     if state.status != "stopping":
         if asking or not _all_proposed(state):
@@ -79,11 +80,6 @@ def end_if_over(state: StudyState, turn: Turn, *, asking: bool) -> None:
     end_state, reason = _verdict(state, turn)
     turn.emit(StudyEnded(at=turn.at, state=end_state, reason=reason))
     turn.perform(End(state=end_state, reason=reason))
-
-
-def _offered(state: StudyFold) -> int:
-    """Queued trials that do not merely wait for another's result."""
-    return len(state.by_status[TrialStatus.QUEUED]) - sum(map(len, state.twins.values()))
 
 
 def _all_proposed(state: StudyFold) -> bool:

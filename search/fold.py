@@ -32,7 +32,7 @@ from .events import (
     TrialReported,
     TrialSuggested,
 )
-from .judging import Ending, decided_ending, ending, stopped
+from .judging import Ending, ending, lost, stopped
 from .spec import Json, StudySpec
 from .study_data import StudyData
 from .transitions import Cause, TrialStatus, follow
@@ -65,8 +65,8 @@ class StudyFold(StudyData):
     def _head_opened(self, event: HeadOpened) -> bool:
         for number in self.numbers(TrialStatus.RUNNING):
             record = self.trials[number]
-            end = decided_ending(record, self.spec) or Ending(cause=Cause.LOST)
-            self._end(record, end, event.at, record.reason if record.decision else "the program ended under it")
+            why = record.reason if record.decision else "the program ended under it"
+            self._end(record, lost(record, self.spec), event.at, why)
         return True
 
     def _edited(self, event: StudyEdited) -> bool:
@@ -110,14 +110,25 @@ class StudyFold(StudyData):
     def _reopen(self, reason: str) -> None:
         self.status, self.reason, self.ended_at = "running", reason, None
         self.forgiven_failures = self.user_failures
-        for number in self.numbers(TrialStatus.STOPPED):
-            record = self.trials[number]
-            if record.decided_by == "end" and record.can_pause:
-                self._move(record, Cause.REOPENED)
-                record.values = record.ended_at = None
-                record.decision, record.decided_by = "pause", "rule"
-                record.reason = reason
-                self.ended.remove(number)
+        by_end = [record for number in self.ended if (record := self.trials[number]).decided_by == "end"]
+        taken_up = [record for record in by_end if record.can_pause or not record.was_paused]
+        for record in taken_up:
+            self._take_up(record, reason)
+        self.ended = [number for number in self.ended if self.trials[number].status.is_terminal]
+        for record in taken_up:
+            self._wait_for_twin_again(record)
+
+    def _take_up(self, record: TrialRecord, reason: str) -> None:
+        """What only the study's end had ended is where it was before."""
+        if record.was_paused:
+            record.decision, record.decided_by = "pause", "rule"
+            self._move(record, Cause.REOPENED)
+        else:
+            record.decision = record.decided_by = None
+            self._move(record, Cause.REQUEUED)
+        record.values = record.ended_at = None
+        record.was_paused = False
+        record.reason = reason
 
     def _command_done(self, event: CommandDone) -> bool:
         return True
@@ -206,15 +217,20 @@ class StudyFold(StudyData):
         record = self._trial(event.number)
         if record.status.is_terminal or not _MAY_DECIDE[record.status](event.decision):
             return False
+        if event.decision == "pause" and record.decision in ("stop", "cancel", "finish"):
+            return False  # it is about to end
         record.reason = event.reason
         record.decision, record.decided_by = event.decision, event.by
         if record.status is TrialStatus.RUNNING:
             return True
+        record.was_paused = event.by == "end" and record.status is TrialStatus.PAUSED
         if event.decision == "promote":
             record.rung = event.rung
             record.decision = record.decided_by = None
             self._move(record, Cause.PROMOTED)
         elif event.decision == "cancel":
+            if event.by == "rule" and record.generation == 0:
+                self.rejected += 1
             self._end(record, Ending(cause=Cause.CANCELLED), event.at, event.reason)
         else:
             self._end(record, stopped(record, self.spec, None), event.at, event.reason)
@@ -261,9 +277,18 @@ class StudyFold(StudyData):
             self._compare(record)
         if waited:
             self._leave_twin(record)
-        if record.status in (TrialStatus.COMPLETED, TrialStatus.STOPPED):
+        if record.status in RESULTLESS:
+            self._free_twin_of(record)
+
+    def _wait_for_twin_again(self, record: TrialRecord) -> None:
+        """A duplicate that is queued again waits for its original, unless that one has no result to share."""
+        if record.duplicate_of is None or record.status is not TrialStatus.QUEUED:
             return
-        self._free_twin_of(record)
+        if self.trials[record.duplicate_of].status in RESULTLESS:
+            record.duplicate_of = None
+            self.trial_of_key[config_key(record.config)] = record.number
+        else:
+            self.twins.setdefault(record.duplicate_of, []).append(record.number)
 
     def _leave_twin(self, record: TrialRecord) -> None:
         assert record.duplicate_of is not None
@@ -292,6 +317,10 @@ class StudyFold(StudyData):
         record.status = follow(before, cause, f"trial {record.number} ({record.reason})")
         self.by_status[before].discard(record.number)
         self.by_status[record.status].add(record.number)
+        if record.status is TrialStatus.PAUSED and record.decided_by != "rule":
+            self.held.add(record.number)
+        elif before is TrialStatus.PAUSED:
+            self.held.discard(record.number)
 
     def _compare(self, record: TrialRecord) -> None:
         assert record.values is not None
@@ -323,6 +352,9 @@ def config_key(config: Json) -> str:
     """Equal for equal configurations: the JSON text with sorted names."""
     return json.dumps(config, sort_keys=True, separators=(",", ":"))
 
+
+RESULTLESS = (TrialStatus.FAILED, TrialStatus.CANCELLED, TrialStatus.INFEASIBLE)
+"""Ends of a trial that leave nothing for its duplicates to share."""
 
 _MAY_DECIDE: Mapping[TrialStatus, Callable[[str], bool]] = {
     TrialStatus.QUEUED: ("stop", "cancel").__contains__,

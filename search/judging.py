@@ -46,7 +46,7 @@ def ending(record: TrialRecord, event: TrialEnded, spec: StudySpec) -> Ending:
         return Ending(cause=Cause.CANCELLED)
     failure = event.failure or FailureKind.BUG
     if failure is FailureKind.PREEMPTED or (failure is FailureKind.LOST and record.losses <= MAX_LOSSES):
-        return Ending(cause=Cause.LOST)
+        return lost(record, spec)
     return Ending(cause=Cause.FAILED, failure=failure, message=event.reason)
 
 
@@ -59,6 +59,14 @@ def decided_ending(record: TrialRecord, spec: StudySpec) -> Ending | None:
     if record.decision == "cancel":
         return Ending(cause=Cause.CANCELLED)
     return None
+
+
+def lost(record: TrialRecord, spec: StudySpec) -> Ending:
+    """Its processes went without a word. What was decided before stands, a pause too: it has reported what it was
+    paused for, and would otherwise go on past its rung unasked."""
+    if record.decision == "pause" and record.can_pause:
+        return Ending(cause=Cause.PAUSED)
+    return decided_ending(record, spec) or Ending(cause=Cause.LOST)
 
 
 def stopped(record: TrialRecord, spec: StudySpec, returned: Json) -> Ending:

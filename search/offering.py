@@ -31,6 +31,12 @@ def offer_queued(state: StudyState, turn: Turn, reason: str) -> None:
             offer(state, turn, number, reason)
 
 
+def offer_freed(state: StudyState, turn: Turn) -> None:
+    """Offer the duplicate whose original has just ended without a result."""
+    if state.freed is not None:
+        offer(state, turn, state.freed, "the equal trial it waited for has no result")
+
+
 def withdraw(state: StudyState, turn: Turn, number: int) -> None:
     """Take the offer back, if there is one."""
     if state.offered.pop(number, None) is not None:

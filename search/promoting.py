@@ -21,15 +21,14 @@ def promote_all(state: StudyState, turn: Turn, *, closing: bool = False) -> bool
     """
     if state.status != "running" or not state.by_status[TrialStatus.PAUSED]:
         return False
-    by_rule = []
     promoted = False
-    for number in state.numbers(TrialStatus.PAUSED):
+    for number in sorted(state.held):
         record = state.trials[number]
         if record.decision is None:
             _promote(state, turn, number, record.rung, "nothing holds it back any more")
             promoted = True
-        elif record.decided_by == "rule":
-            by_rule.append(number)
+    paused = state.by_status[TrialStatus.PAUSED]
+    by_rule = paused - state.held if state.held else paused
     for promotion in state.rule.promotions(by_rule, closing=closing) if by_rule else ():
         _promote(state, turn, promotion.number, promotion.rung, promotion.reason)
         promoted = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from ..errors import JournalError, NotFound
@@ -29,7 +29,7 @@ class Onlooker:
     def verdict(self, number: int, *, can_pause: bool) -> Verdict:
         raise AssertionError("a reader decides nothing")
 
-    def promotions(self, paused: Sequence[int], *, closing: bool = False) -> list[Promotion]:
+    def promotions(self, paused: Collection[int], *, closing: bool = False) -> list[Promotion]:
         raise AssertionError("a reader decides nothing")
 
     def farewell(self, number: int) -> str:

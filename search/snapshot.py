@@ -76,4 +76,6 @@ def restore(state: StudyFold, body: Json, seq: int) -> None:
         record = TrialRecord.from_json(record_body, state.spec.objective, state.spec.value_from)
         state.trials[record.number] = record
         state.by_status[record.status].add(record.number)
+        if record.status is TrialStatus.PAUSED and record.decided_by != "rule":
+            state.held.add(record.number)
     state.observe_again()

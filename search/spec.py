@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from math import inf
 from typing import Any, Literal, Self
 
 from ..errors import SpecError
@@ -21,6 +22,19 @@ ValueFrom = Literal["last", "best"]
 DuplicatesPolicy = Literal["reuse", "replicate", "reject"]
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _check_count(name: str, value: object, *, low: int | None) -> None:
+    """Raises: SpecError: `value` is no whole number, or below `low`."""
+    remedy = "Use a whole number." if low is None else f"Use {low} or more."
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise SpecError(f"{name}={value!r} is not a whole number.", remedy)
+    if low is not None and value < low:
+        raise SpecError(f"{name}={value} is below {low}.", remedy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +105,9 @@ class Resources:
                 raise SpecError(f"workers: {name} {k} is not a power of two.", "Use 1, 2, 4, 8, ...")
         if low > high:
             raise SpecError(f"workers=({low}, {high}) has min above max.", f"Use workers=({high}, {low}).")
-        if self.threads_per_worker < 1:
-            raise SpecError(f"threads_per_worker={self.threads_per_worker} is below 1.", "Use 1 or more.")
+        _check_count("threads_per_worker", self.threads_per_worker, low=1)
+        if self.memory_gib is not None and not (_is_number(self.memory_gib) and 0 < self.memory_gib < inf):
+            raise SpecError(f"memory_gib={self.memory_gib!r} is not a number above 0.", "Use GiB, or leave it out.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,14 +120,15 @@ class Budget:
     study_time_limit_s: float | None = None
 
     def __post_init__(self) -> None:
-        if self.trials is not None and self.trials < 1:
-            raise SpecError(f"trials={self.trials} is below 1.", "Use 1 or more.")
+        for name in ("trials", "max_failures"):
+            if getattr(self, name) is not None:
+                _check_count(name, getattr(self, name), low=1)
         if self.trials is None and self.study_time_limit_s is None:
             raise SpecError("the study has no end: neither trials nor a time limit is set.", "Set trials=60.")
         for name in ("trial_time_limit_s", "study_time_limit_s"):
             limit = getattr(self, name)
-            if limit is not None and not limit > 0:
-                raise SpecError(f"{name}={limit} is not above 0.", "Use seconds, or leave it out.")
+            if limit is not None and not (_is_number(limit) and 0 < limit < inf):
+                raise SpecError(f"{name}={limit!r} is not a number above 0.", "Use seconds, or leave it out.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,15 +157,21 @@ class StudySpec:
     priority: int = 0
 
     def __post_init__(self) -> None:
-        if not NAME.fullmatch(self.name):
+        if not isinstance(self.name, str) or not NAME.fullmatch(self.name):
             raise SpecError(
                 f"study name {self.name!r} is not allowed.",
                 "Use up to 100 letters, digits, '_', '-' or '.', starting with a letter or digit.",
             )
         if not self.objectives:
             raise SpecError("the study has no objective.", "Set maximize='...' or minimize='...'.")
-        if not 0 <= self.seed < 2**63:
-            raise SpecError(f"seed={self.seed} is outside [0, 2^63).", "Use a non-negative integer.")
+        _check_count("seed", self.seed, low=0)
+        if self.seed >= 2**63:
+            raise SpecError(f"seed={self.seed} is outside [0, 2^63).", "Use a smaller one.")
+        _check_count("priority", self.priority, low=None)
+        if self.shards is not None:
+            _check_count("shards", self.shards, low=1)
+        if not isinstance(self.reuse_workers, bool):
+            raise SpecError(f"reuse_workers={self.reuse_workers!r} is neither True nor False.", "Use one of them.")
 
     @property
     def objective(self) -> Objective:

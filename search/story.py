@@ -8,6 +8,8 @@ from typing import Any
 from .events import (
     Event,
     HeadOpened,
+    StudyEdited,
+    StudyResumed,
     TrialAssigned,
     TrialDecided,
     TrialEnded,
@@ -30,14 +32,19 @@ _BY = {"rule": "", "person": " by a person", "end": " since the study ended"}
 def story(events: Iterable[Event], number: int) -> list[tuple[float, str]]:
     """(at, what happened and why) of trial `number`, in order; empty if the events do not mention it."""
     told: list[tuple[float, str]] = []
-    running = False
+    running = ended_by_study = False
     for event in events:
-        if isinstance(event, HeadOpened):
+        if isinstance(event, StudyResumed | StudyEdited):
+            if ended_by_study:
+                told.append((event.at, f"waits again, since the study goes on: {event.reason}"))
+                ended_by_study = False
+        elif isinstance(event, HeadOpened):
             if running:
                 told.append((event.at, f"lost: the program ended under it; process {event.pid} took the study over"))
                 running = False
         elif getattr(event, "number", None) == number:
             told.append((event.at, _TELL[type(event)](event)))
+            ended_by_study = event.by == "end" if isinstance(event, TrialDecided) else ended_by_study
             running = isinstance(event, TrialAssigned) or (running and not isinstance(event, TrialEnded))
     return told
 

@@ -20,8 +20,10 @@ class StudyData:
     """A study's state: read it freely; only the fold (`fold.py`) writes to it.
 
     `ended` lists the trials in the order in which they ended; `enqueued` the (key, configuration) pairs that people
-    asked for and no trial has yet; `twins` the trials that wait for the result of an equal one; `rejected` counts
-    duplicates that policy "reject" turned away; `active_s` is the time in which a head ran the study, seconds.
+    asked for and no trial has yet; `twins` the trials that wait for the result of an equal one; `rejected` counts the
+    trials that cost no budget: duplicates that policy "reject" turned away, and those the study took back before they
+    ever ran; `held` are the paused trials that no rule decides about (a person does, or nobody); `active_s` is the time
+    in which a head ran the study, seconds.
     """
 
     def __init__(self, spec: StudySpec, make_rule: RuleMaker) -> None:
@@ -37,6 +39,7 @@ class StudyData:
         self.last_seq = 0
         self.trials: dict[int, TrialRecord] = {}
         self.by_status: dict[TrialStatus, set[int]] = {status: set() for status in TrialStatus}
+        self.held: set[int] = set()
         self.ended: list[int] = []
         self.best_number: int | None = None
         self.epochs_trained = 0
@@ -82,6 +85,11 @@ class StudyData:
         """How many more trials may be proposed; None: no limit. Rejected duplicates cost nothing."""
         limit = self.spec.budget.trials
         return None if limit is None else max(0, limit - len(self.trials) + self.rejected)
+
+    @property
+    def startable(self) -> int:
+        """How many queued trials wait for room and not for another's result."""
+        return len(self.by_status[TrialStatus.QUEUED]) - sum(map(len, self.twins.values()))
 
     @property
     def has_good_trials(self) -> bool:

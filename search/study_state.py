@@ -104,7 +104,7 @@ class StudyState(StudyFold):
             if room > 0:
                 promote_all(self, turn)
             if self.pending_ask is None:
-                propose_enqueued(self, turn, room)
+                propose_enqueued(self, turn)
                 ask_ahead(self, turn, room)
         end_if_over(self, turn, asking=self.pending_ask is not None)
         return turn.outcome()

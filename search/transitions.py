@@ -43,6 +43,7 @@ class Cause(StrEnum):
     LOST = "lost"
     PROMOTED = "promoted"
     REOPENED = "reopened"
+    REQUEUED = "requeued"
 
 
 _Q, _R, _P = TrialStatus.QUEUED, TrialStatus.RUNNING, TrialStatus.PAUSED
@@ -73,8 +74,10 @@ TABLE: dict[tuple[TrialStatus, Cause], TrialStatus] = {
     (_P, Cause.PROMOTED): _Q,
     (_P, Cause.STOPPED): TrialStatus.STOPPED,
     (_P, Cause.CANCELLED): TrialStatus.CANCELLED,
-    # The study was extended: what only its end had stopped is a candidate again.
+    # The study goes on after its end: what only that end had stopped waits again, at its rung or in the line.
     (TrialStatus.STOPPED, Cause.REOPENED): _P,
+    (TrialStatus.STOPPED, Cause.REQUEUED): _Q,
+    (TrialStatus.CANCELLED, Cause.REQUEUED): _Q,
 }
 
 

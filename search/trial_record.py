@@ -22,7 +22,8 @@ class TrialRecord:
     `steps` are the finished epochs it reported at, ascending; `columns` holds one value a step for every metric, None
     where a report lacked it. The first report of a step counts, so a trial that is run again from an earlier checkpoint
     cannot rewrite what decisions were based on. `values` (one number an objective) is set when the trial has ended
-    with some. Times: `at` fields in seconds since the epoch, `run_s` and `gpu_s` summed over its generations.
+    with some. `was_paused`: the study's end found it paused, and so it is again if the study goes on. Times: `at`
+    fields in seconds since the epoch, `run_s` and `gpu_s` summed over its generations.
     """
 
     number: int
@@ -48,6 +49,7 @@ class TrialRecord:
     can_pause: bool = False
     decision: Decision | None = None
     decided_by: DecidedBy | None = None
+    was_paused: bool = False
     losses: int = 0
     failure: FailureKind | None = None
     message: str = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..errors import ShoalError
+from ..search.asking import room_for_enqueued
 from ..search.editing import edit
 from ..search.events import (
     Decision,
@@ -18,7 +19,7 @@ from ..search.events import (
 )
 from ..search.fold import config_key
 from ..search.spec import Json
-from ..search.study_state import StudyState
+from ..search.study_data import StudyData
 from ..search.transitions import TrialStatus
 from ..spaces import Space
 from .commands import Command
@@ -33,7 +34,7 @@ class Effect:
     events: tuple[Event, ...] = ()
 
 
-def effect_of(body: Json, state: StudyState, at: float) -> Effect:
+def effect_of(body: Json, state: StudyData, at: float) -> Effect:
     """Read a row of the commands table against the study as it is now."""
     try:
         command = Command.from_json(body)
@@ -48,7 +49,7 @@ def effect_of(body: Json, state: StudyState, at: float) -> Effect:
         return Effect(ok=False, text=str(error))
 
 
-def _on_study(command: Command, state: StudyState, at: float) -> Effect:
+def _on_study(command: Command, state: StudyData, at: float) -> Effect:
     reason = f"asked by {command.who}"
     running, queued = _count(state, TrialStatus.RUNNING), _count(state, TrialStatus.QUEUED)
     if command.verb == "resume":
@@ -74,7 +75,7 @@ def _on_study(command: Command, state: StudyState, at: float) -> Effect:
     return Effect(ok=True, text=text, events=(StudyStopping(at=at, now=now, reason=reason),))
 
 
-def _on_trial(command: Command, state: StudyState, at: float) -> Effect:
+def _on_trial(command: Command, state: StudyData, at: float) -> Effect:
     number = command.number
     assert number is not None
     record = state.trials.get(number)
@@ -87,6 +88,8 @@ def _on_trial(command: Command, state: StudyState, at: float) -> Effect:
     if command.verb == "pause":
         if status is not TrialStatus.RUNNING:
             return Effect(ok=False, text=f"{name} is {status}, not running")
+        if record.decision in ("stop", "cancel", "finish"):
+            return Effect(ok=False, text=f"{name} is about to end: {record.reason}")
         if not record.can_pause:
             return Effect(ok=False, text=f"{name} cannot pause: it has nothing saved yet that it could go on from")
         return _decide(command, number, "pause", f"1 trial: {name} pauses at its next epoch", at)
@@ -113,11 +116,14 @@ def _decide(command: Command, number: int, decision: Decision, text: str, at: fl
     return Effect(ok=True, text=text, events=(event,))
 
 
-def _enqueue(command: Command, state: StudyState, at: float) -> Effect:
+def _enqueue(command: Command, state: StudyData, at: float) -> Effect:
     if command.key in state.enqueued_keys:
         return Effect(ok=True, text="0 trials: this configuration was enqueued before (same key)")
     if state.is_over:
         return Effect(ok=False, text=f"study {state.name} is {state.status}; extend it first (--trials)")
+    if not room_for_enqueued(state):
+        budget = state.spec.budget.trials
+        return Effect(ok=False, text=f"all {budget} trials of study {state.name} have started; raise its budget first")
     config = command.config
     if state.spec.space is not None:
         config = Space.from_json(state.spec.space).validate(config).to_json()
@@ -128,7 +134,7 @@ def _enqueue(command: Command, state: StudyState, at: float) -> Effect:
     )
 
 
-def _edit(command: Command, state: StudyState, at: float) -> Effect:
+def _edit(command: Command, state: StudyData, at: float) -> Effect:
     before = state.spec.budget.trials
     spec = edit(state.spec, replace(state.spec, budget=replace(state.spec.budget, trials=command.trials)))
     text = f"study {state.name}: trials {before} -> {command.trials}"
@@ -136,5 +142,5 @@ def _edit(command: Command, state: StudyState, at: float) -> Effect:
     return Effect(ok=True, text=text, events=(event,))
 
 
-def _count(state: StudyState, status: TrialStatus) -> int:
+def _count(state: StudyData, status: TrialStatus) -> int:
     return len(state.numbers(status))

@@ -21,9 +21,11 @@ from ..scheduler.port import (
     Policy,
     PoolEvent,
     Refuse,
+    Resize,
     Start,
     Tick,
     TrialReleased,
+    TrialResized,
     TrialWithdrawn,
 )
 from ..search.events import (
@@ -46,6 +48,7 @@ from ..trial_runner.messages import (
     Ended,
     Prepared,
     Reported,
+    Resized,
     RunnerEvent,
     Started,
     SuggestionAsked,
@@ -124,9 +127,9 @@ class Head:
             history: the former asks that its strategy has to repeat.
         """
         self._runs[run.name] = run
-        self._host.open(run.name, run.state.spec, history)
         for event in first_events:
             self._take(run, event)
+        self._host.open(run.name, run.state.spec, history)  # as it is now: an edit may have brought another space
         opened = HeadOpened(
             at=self._runner.now(), fence=self._journal.fence, host=socket.gethostname(), pid=os.getpid()
         )
@@ -236,10 +239,28 @@ class Head:
                 self._suggestion_asked(run, event, at)
             case Prepared():
                 self._prepared(run, event, at)
+            case Resized():
+                self._resized(run, event, at)
             case Warned():
                 self._notice(f"{run.name}#{event.number}: {event.text}")
             case Started():
                 pass  # the assignment is in the journal already
+
+    def _resized(self, run: StudyRun, event: Resized, at: float) -> None:
+        """The policy hears of the resizes that it has ordered and that were carried out."""
+        run.resized(event, at)
+        if not event.ok or not event.resize:
+            self._notice(f"{run.name}#{event.number} trains on {len(event.slots)} workers: {event.reason}")
+            return
+        resized = TrialResized(
+            at=at,
+            study=run.name,
+            number=event.number,
+            generation=event.generation,
+            resize=event.resize,
+            stall_s=event.stall_s,
+        )
+        self._step_policy(resized)
 
     def _suggestion_asked(self, run: StudyRun, asked: SuggestionAsked, at: float) -> None:
         if not run.runs(asked.number, asked.generation):
@@ -374,6 +395,9 @@ class Head:
                 self._take(run, run.assigned(action, at))
                 launch = run.launch(action)
                 self._after_commit.append(lambda: self._runner.perform(launch))
+            case Resize():
+                resize = run.resize(action)
+                self._after_commit.append(lambda: self._runner.perform(resize))
             case Refuse():
                 self._take(run, TrialInfeasible(at=at, number=action.number, reason=action.reason))
             case _:

@@ -23,10 +23,11 @@ NVIDIA_SMI_TIMEOUT_S = 20.0  # a cold driver answers after 2 to 10 s; a hung one
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Devices:
-    """What one node has. Memory in GiB."""
+    """What one node has. Memory in GiB; `gpu_memory_gib` is that of the largest GPU, 0 where nobody knows."""
 
     gpus: tuple[str, ...]
     gpu_model: str
+    gpu_memory_gib: float = 0.0
     cpus: int
     memory_gib: float
 
@@ -40,8 +41,9 @@ def discover() -> Devices:
     honoured."""
     gpus = _nvidia_gpus()
     return Devices(
-        gpus=tuple(uuid for uuid, _ in gpus),
-        gpu_model=gpus[0][1] if gpus else "",
+        gpus=tuple(gpu.uuid for gpu in gpus),
+        gpu_model=gpus[0].model if gpus else "",
+        gpu_memory_gib=max((gpu.memory_gib for gpu in gpus), default=0.0),
         cpus=usable_cpus(),
         memory_gib=usable_memory_gib(),
     )
@@ -108,8 +110,6 @@ def check_resources(resources: Resources) -> None:
         _fraction(resources.gpus_per_worker)
     if resources.cpus_per_worker != "auto":
         _count(resources.cpus_per_worker)
-    if resources.memory_gib is not None and not resources.memory_gib > 0:
-        raise SpecError(f"memory_gib={resources.memory_gib} is not above 0.", "Use GiB, or leave it out.")
 
 
 def wants_gpus(resources: Resources) -> bool:
@@ -136,12 +136,21 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _nvidia_gpus() -> list[tuple[str, str]]:
-    """(UUID, model) of the visible NVIDIA GPUs, in the driver's order; empty without a driver."""
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One NVIDIA GPU as its driver describes it."""
+
+    uuid: str
+    memory_gib: float
+    model: str
+
+
+def _nvidia_gpus() -> list[Gpu]:
+    """The visible NVIDIA GPUs, in the driver's order; empty without a driver."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return []
-    query = [program, "--query-gpu=index,uuid,name", "--format=csv,noheader"]
+    query = [program, "--query-gpu=index,uuid,memory.total,name", "--format=csv,noheader,nounits"]
     try:
         reply = subprocess.run(query, capture_output=True, text=True, timeout=NVIDIA_SMI_TIMEOUT_S, check=True)
     except (OSError, subprocess.SubprocessError):
@@ -149,24 +158,28 @@ def _nvidia_gpus() -> list[tuple[str, str]]:
     return visible_gpus(reply.stdout, os.environ.get("CUDA_VISIBLE_DEVICES"))
 
 
-def visible_gpus(table: str, visible: str | None) -> list[tuple[str, str]]:
-    """Parse `nvidia-smi`'s "index, uuid, name" rows and keep what CUDA_VISIBLE_DEVICES lets through, in its
-    order.
+def visible_gpus(table: str, visible: str | None) -> list[Gpu]:
+    """Parse `nvidia-smi`'s "index, uuid, MiB, name" rows and keep what CUDA_VISIBLE_DEVICES lets through, in its order.
 
-    >>> visible_gpus("0, GPU-aa, A100\\n1, GPU-bb, A100\\n", "1")
-    [('GPU-bb', 'A100')]
+    >>> visible_gpus("0, GPU-aa, 81920, A100\\n1, GPU-bb, 81920, A100\\n", "1")
+    [Gpu(uuid='GPU-bb', memory_gib=80.0, model='A100')]
     """
-    rows = [[cell.strip() for cell in line.split(",", 2)] for line in table.splitlines() if line.strip()]
-    known = [(row[0], row[1], row[2]) for row in rows if len(row) == 3]
+    rows = [[cell.strip() for cell in line.split(",", 3)] for line in table.splitlines() if line.strip()]
+    known = {row[0]: Gpu(row[1], _gib_of_mib(row[2]), row[3]) for row in rows if len(row) == 4}
     if visible is None:
-        return [(uuid, name) for _, uuid, name in known]
+        return list(known.values())
     kept = []
-    for wanted in visible.split(","):
-        match = [(u, n) for index, u, n in known if wanted.strip() and (index == wanted or u.startswith(wanted))]
+    for wanted in map(str.strip, visible.split(",")):
+        match = [gpu for index, gpu in known.items() if wanted and (index == wanted or gpu.uuid.startswith(wanted))]
         if not match:  # CUDA itself ignores everything from the first unknown entry on
             break
         kept.append(match[0])
     return kept
+
+
+def _gib_of_mib(text: str) -> float:
+    """Devices that share the host's memory say "[N/A]"."""
+    return int(text) / 1024 if text.isdigit() else 0.0
 
 
 def _cgroup(name: str) -> str:

@@ -24,6 +24,7 @@ from ..search.strategies.port import PastAsk
 from ..search.study_state import StudyState
 from ..trial_runner.node_agent import NodeAgent
 from .code import pack
+from .feasibility import DeviceMemory
 from .gpu_leases import GpuLeases
 from .head import Head, Notice, Observer
 from .interrupts import Interrupts
@@ -84,7 +85,7 @@ def run_studies(
         if any(study.is_to_run for study in opened):
             agent = NodeAgent(data)
             stack.callback(agent.close)
-            host = ProcessHost()
+            host = ProcessHost(device=_largest_device(devices))
             stack.callback(host.close)
             head = Head(
                 journal=journal,
@@ -156,7 +157,8 @@ def _open(
 def _load(journal: SqliteJournal, spec: StudySpec) -> tuple[StudyState, list[PastAsk]]:
     """The study so far, and the asks that restore its strategy, if it is one that needs them and stays."""
     state = load_study(journal, spec.name)
-    if state.spec.strategy == spec.strategy and describe(spec.strategy.name).replays_asks:
+    same_search = (state.spec.strategy, state.spec.space) == (spec.strategy, spec.space)
+    if same_search and describe(spec.strategy.name).replays_asks:
         return load_with_asks(journal, spec.name)
     return state, []
 
@@ -192,10 +194,17 @@ def _lease(studies: Sequence[Study], leases: GpuLeases, logical_gpus: int | None
     """The machine's devices, its GPUs cut down to those that this program now holds."""
     devices = discover()
     if logical_gpus is not None:
-        return replace(devices, gpus=leases.take_logical(logical_gpus), gpu_model="logical")
+        gpus = leases.take_logical(logical_gpus)
+        return replace(devices, gpus=gpus, gpu_model="logical", gpu_memory_gib=0.0)
     if devices.gpus and any(wants_gpus(study.spec().resources) for study in studies):
         return replace(devices, gpus=leases.take_free(devices.gpus))
     return devices
+
+
+def _largest_device(devices: Devices) -> DeviceMemory | None:
+    """What a training may fill: a GPU, or on a pool without any the machine's memory. Logical GPUs have none."""
+    size_gib = devices.gpu_memory_gib if devices.gpus else devices.memory_gib
+    return DeviceMemory(size_bytes=int(size_gib * 2**30), gpu=bool(devices.gpus)) if size_gib else None
 
 
 def _node(devices: Devices) -> NodeUp:

@@ -10,14 +10,17 @@ from ..search.spec import Json, StudySpec
 from ..search.strategies import make
 from ..search.strategies.port import DefineByRun, PastAsk, Pending, Proposal, Result, Strategy
 from ..spaces import Space
+from .feasibility import DeviceMemory, judged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
     """All that is needed to build a study's strategy as it was: its spec, the former asks to repeat, what it has been
-    told besides, and the trials open at the last ask (of define-by-run trials, with their answers so far)."""
+    told besides, the trials open at the last ask (of define-by-run trials, with their answers so far), and the largest
+    device that its trials may be given."""
 
     spec: StudySpec
+    device: DeviceMemory | None = None
     history: tuple[PastAsk, ...] = ()
     told: tuple[Result, ...] = ()
     pending: tuple[Pending, ...] = ()
@@ -28,6 +31,7 @@ class StrategyDesk:
     """Keeps one strategy a study. Whatever one raises comes out; its study is then to be opened again."""
 
     _strategies: dict[str, Strategy] = field(default_factory=dict)
+    _devices: dict[str, DeviceMemory | None] = field(default_factory=dict)
 
     def open(self, opening: Opening) -> None:
         """Build the strategy, anew if there is one.
@@ -46,6 +50,7 @@ class StrategyDesk:
         if space is None:  # a trial may go on asking before the next ask shows what it was answered
             strategy.ask(first_number=0, n=0, pending=opening.pending, seed=0)
         self._strategies[spec.name] = strategy
+        self._devices[spec.name] = opening.device
 
     def ask(
         self, study: str, first_number: int, n: int, results: Sequence[Result], pending: Sequence[Pending], seed: int
@@ -54,7 +59,7 @@ class StrategyDesk:
         strategy = self._strategies[study]
         if results:
             strategy.tell(results)
-        return strategy.ask(first_number, n, pending, seed)
+        return judged(strategy.ask(first_number, n, pending, seed), self._devices[study])
 
     def suggest(self, study: str, number: int, path: str, domain: Json, seed: int) -> Json:
         """The value of `path` for a define-by-run trial."""

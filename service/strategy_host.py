@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 from ..search.spec import Json, StudySpec
 from ..search.strategies.port import PastAsk, Pending, Proposal, Result
+from .feasibility import DeviceMemory
 from .ports import Answer, SuggestionAnswer
 from .strategy_channel import ChannelClosed, StrategyChannel
 from .strategy_desk import StrategyDesk, told_error
@@ -25,9 +26,14 @@ one that takes ten times as long hangs."""
 
 
 class InProcessHost:
-    """Strategies in this process, answered at once; the answer waits for `drain`."""
+    """Strategies in this process, answered at once; the answer waits for `drain`.
 
-    def __init__(self) -> None:
+    Args:
+        device: the largest device of the pool, to refuse what fits none; None: nothing is refused.
+    """
+
+    def __init__(self, *, device: DeviceMemory | None = None) -> None:
+        self._device = device
         self._studies: dict[str, StudyMemory] = {}
         self._desk = StrategyDesk()
         self._built: set[str] = set()
@@ -35,7 +41,7 @@ class InProcessHost:
         self._bell: tuple[int, int] | None = None
 
     def open(self, study: str, spec: StudySpec, history: Sequence[PastAsk] = ()) -> None:
-        self._studies[study] = StudyMemory(spec, list(history))
+        self._studies[study] = StudyMemory(spec, list(history), self._device)
         self._built.discard(study)
 
     def uses_history(self, study: str) -> bool:
@@ -120,6 +126,7 @@ class ProcessHost:
     one is started for the next question; the question itself is answered with an error.
 
     Args:
+        device: the largest device of the pool, to refuse what fits none; None: nothing is refused.
         deadline_s: seconds for one question, the start of the process and the building of its strategy included.
         clock: seconds, monotonic.
         channel: starts a strategy process.
@@ -128,10 +135,12 @@ class ProcessHost:
     def __init__(
         self,
         *,
+        device: DeviceMemory | None = None,
         deadline_s: float = DEADLINE_S,
         clock: Callable[[], float] = time.monotonic,
         channel: Callable[[], StrategyChannel] = StrategyChannel,
     ) -> None:
+        self._device = device
         self._deadline_s = deadline_s
         self._clock = clock
         self._make_channel = channel
@@ -144,7 +153,7 @@ class ProcessHost:
         self._answers: list[Answer | SuggestionAnswer] = []
 
     def open(self, study: str, spec: StudySpec, history: Sequence[PastAsk] = ()) -> None:
-        self._studies[study] = StudyMemory(spec, list(history))
+        self._studies[study] = StudyMemory(spec, list(history), self._device)
         self._built.discard(study)
         if self._channel is None:
             self._channel = self._make_channel()

@@ -9,6 +9,7 @@ from ..search.spec import Json, StudySpec
 from ..search.strategies import check
 from ..search.strategies.port import PastAsk, Pending, Result
 from ..spaces import Space
+from .feasibility import DeviceMemory
 from .strategy_desk import Opening
 
 
@@ -49,6 +50,7 @@ class StudyMemory:
 
     spec: StudySpec
     history: list[PastAsk]
+    device: DeviceMemory | None = None
     space: Space | None = field(init=False)
     uses_history: bool = field(init=False)
     _replays_asks: bool = field(init=False)
@@ -65,7 +67,11 @@ class StudyMemory:
     def opening(self) -> Opening:
         """How to build the strategy as it is now."""
         return Opening(
-            spec=self.spec, history=tuple(self.history), told=tuple(self._told), pending=tuple(self._pending)
+            spec=self.spec,
+            device=self.device,
+            history=tuple(self.history),
+            told=tuple(self._told),
+            pending=tuple(self._pending),
         )
 
     def answered(self, request: AskRequest, *, ok: bool) -> None:

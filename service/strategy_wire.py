@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from ..search.spec import Json, StudySpec
 from ..search.strategies.codec import (
@@ -17,6 +18,7 @@ from ..search.strategies.codec import (
 )
 from ..search.strategies.port import Proposal
 from ..spaces import Space
+from .feasibility import DeviceMemory
 from .strategy_desk import Opening
 from .strategy_memory import AskRequest, Request, SuggestRequest
 
@@ -65,6 +67,7 @@ def opening_from_json(body: Json) -> Opening:
     space = None if spec.space is None else Space.from_json(spec.space)
     return Opening(
         spec=spec,
+        device=None if body["device"] is None else DeviceMemory(**body["device"]),
         history=tuple(past_ask_from_json(past, space) for past in body["history"]),
         told=tuple(result_from_json(result, space) for result in body["told"]),
         pending=tuple(pending_from_json(pending, space) for pending in body["pending"]),
@@ -82,6 +85,7 @@ def proposals_from_json(body: Json, space: Space | None) -> list[Proposal]:
 def _opening_to_json(opening: Opening) -> Json:
     return {
         "spec": opening.spec.to_json(),
+        "device": None if opening.device is None else asdict(opening.device),
         "history": [past_ask_to_json(past) for past in opening.history],
         "told": [result_to_json(result) for result in opening.told],
         "pending": [pending_to_json(pending) for pending in opening.pending],

@@ -26,7 +26,7 @@ from ..search.spec import (
     StudySpec,
     ValueFrom,
 )
-from ..spaces import Space
+from ..spaces import Architecture, Space, as_space
 from .entry import Command, Train, entry_point, source_file
 from .pool import check_resources
 
@@ -71,7 +71,7 @@ class Study:
         self,
         *,
         train: Train | Command,
-        space: Space | None = None,
+        space: Space | type[Space] | Architecture | type[Architecture] | None = None,
         maximize: str | None = None,
         minimize: str | None = None,
         trials: int | None = 60,
@@ -96,25 +96,22 @@ class Study:
         kind: EntryKind | None = None,
         priority: int = 0,
     ) -> None:
-        if space is not None and not isinstance(space, Space):
-            raise SpecError(
-                f"space is a {type(space).__name__}, not a Space.", "Use space=Space(lr=Float(1e-4, 1e-1), ...)."
-            )
+        space = None if space is None else as_space(space)
         low, high = _workers(workers)
         objective = _objective(maximize, minimize)
         self.train = train
         self.space = space
         self._given_name = name
         self._spec = StudySpec(
-            name=name or default_name(train),
+            name=default_name(train) if name is None else name,
             space=None if space is None else space.to_json(),
             objectives=(objective,),
             entry=entry_point(train, space, kind),
             strategy=_strategy(strategy, strategy_options or {}, space, objective),
             early_stopping=_stopping(early_stopping, objective),
             budget=Budget(
-                trials=_whole("trials", trials),
-                max_failures=_whole("max_failures", max_failures),
+                trials=trials,
+                max_failures=max_failures,
                 trial_time_limit_s=trial_time_limit_s,
                 study_time_limit_s=time_limit_s,
             ),
@@ -134,6 +131,8 @@ class Study:
             priority=priority,
         )
         check_resources(self._spec.resources)
+        if not isinstance(enqueue, Sequence) or isinstance(enqueue, str):
+            raise SpecError(f"enqueue={enqueue!r} is not a list.", "Use enqueue=[{'lr': 0.1}].")
         self.enqueue = tuple(_enqueued(config, space) for config in enqueue)
         self._file: Path | None = None
         self._by_hand: AskTell | None = None
@@ -260,7 +259,7 @@ def _objective(maximize: str | None, minimize: str | None) -> Objective:
 
 
 def _workers(workers: int | tuple[int, int]) -> tuple[int, int]:
-    pair = (workers, workers) if isinstance(workers, int) else tuple(workers)
+    pair = tuple(workers) if isinstance(workers, Sequence) else (workers, workers)
     if len(pair) != 2 or not all(isinstance(k, int) and not isinstance(k, bool) for k in pair):
         raise SpecError(f"workers={workers!r} is not a count or a pair.", "Use workers=1 or workers=(1, 4).")
     return pair[0], pair[1]
@@ -269,6 +268,10 @@ def _workers(workers: int | tuple[int, int]) -> tuple[int, int]:
 def _strategy(name: str, options: Mapping[str, Json], space: Space | None, objective: Objective) -> Chosen:
     from ..search.strategies import check
 
+    if not isinstance(name, str):
+        raise SpecError(f"strategy={name!r} is not a name.", "Use e.g. strategy='random' or 'tpe'.")
+    if not isinstance(options, Mapping):
+        raise SpecError(f"strategy_options={options!r} is not a mapping.", "Use e.g. strategy_options={'n': 10}.")
     chosen = Chosen(name=name, options=dict(options))
     check(chosen, has_space=space is not None, objectives=(objective,))
     return chosen
@@ -287,16 +290,15 @@ def _enqueued(config: Mapping[str, Any], space: Space | None) -> tuple[Json, str
     if space is None:
         import json
 
-        flat = dict(config)
-        return flat, json.dumps(flat, sort_keys=True)
+        try:
+            flat = dict(config)
+            return flat, json.dumps(flat, sort_keys=True, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise SpecError(
+                f"enqueue: {config!r} is not a mapping of plain values: {error}.", "Use enqueue=[{'lr': 0.1}]."
+            ) from None
     valid = space.validate(config)
     return valid.to_json(), valid.key()
-
-
-def _whole(name: str, value: int | None) -> int | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise SpecError(f"{name}={value!r} is not a whole number.", f"Use e.g. {name}=60, or None.")
-    return value
 
 
 def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> Any:

@@ -7,10 +7,10 @@ it. What the state wants done is returned, not done: the head commits first.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..scheduler.port import Request, Start, TrialOffered
+from ..scheduler.port import Request, Resize, Start, TrialOffered, WorkerSlot
 from ..search.events import Event, FailureKind, TrialAssigned, TrialEnded, TrialReported
 from ..search.instructions import Answer, End, Instruction, Kill, Offer, Outcome, Pause
 from ..search.journal.port import Journal
@@ -22,7 +22,7 @@ from ..search.study_state import StudyState
 from ..search.transitions import TrialStatus
 from ..spaces import Space
 from ..trial_runner import messages
-from ..trial_runner.messages import Ended, LaunchTrial, PrepareStudy, Reported, Slot
+from ..trial_runner.messages import Ended, LaunchTrial, PrepareStudy, Reported, Resized, ResizeTrial, Slot
 from .ports import Answer as StrategyAnswer
 
 INTERRUPTED = "interrupted (Ctrl-C); goes on from its last checkpoint"
@@ -35,6 +35,9 @@ class Holding:
     generation: int
     since: float
     gpus: float
+    gpu_s: float = 0.0
+    """GPU-seconds until `resized_at`, when the number of its GPUs last changed."""
+    resized_at: float = 0.0
 
 
 class StudyRun:
@@ -132,7 +135,9 @@ class StudyRun:
         """The event of a start; from here on the trial holds its devices."""
         gpus = tuple(gpu for slot in start.workers for gpu in slot.gpus)
         share = start.workers[0].share
-        self._holdings[start.number] = Holding(generation=start.generation, since=at, gpus=len(gpus) * float(share))
+        self._holdings[start.number] = Holding(
+            generation=start.generation, since=at, gpus=len(gpus) * float(share), resized_at=at
+        )
         return TrialAssigned(
             at=at,
             number=start.number,
@@ -157,13 +162,30 @@ class StudyRun:
             seed=trial_seed(spec.seed, start.number),
             metric=spec.objective.metric,
             direction=spec.objective.direction,
-            slots=tuple(Slot(gpus=slot.gpus, gpu_share=float(slot.share), cpus=slot.cpus) for slot in start.workers),
+            slots=tuple(_slot(slot) for slot in start.workers),
             max_workers=spec.resources.max_workers,
             max_shards=spec.max_shards,
             reported_step=record.last_step,
             suggested=dict(record.flat) if spec.space is None else {},
             time_limit_s=None if limit_s is None else max(limit_s - record.run_s, 0.0),
         )
+
+    def resize(self, resize: Resize) -> ResizeTrial:
+        """What the runner is told of a change of workers."""
+        return ResizeTrial(
+            study=self.name,
+            number=resize.number,
+            generation=resize.generation,
+            resize=resize.resize,
+            slots=tuple(_slot(slot) for slot in resize.workers),
+        )
+
+    def resized(self, event: Resized, at: float) -> None:
+        """From now on the trial holds other devices."""
+        held = self._holdings.get(event.number)
+        if held is not None and held.generation == event.generation:
+            gpus = sum(len(slot.gpus) * slot.gpu_share for slot in event.slots)
+            self._holdings[event.number] = replace(held, gpus=gpus, gpu_s=_gpu_s(held, at), resized_at=at)
 
     def offered(self, offer: Offer, at: float) -> TrialOffered:
         """What the policy is told of a trial that may run."""
@@ -229,7 +251,7 @@ class StudyRun:
         if held is not None and held.generation == end.generation:
             del self._holdings[end.number]
             run_s = max(at - held.since, 0.0)
-            gpu_s = run_s * held.gpus
+            gpu_s = _gpu_s(held, at)
         outcome, reason = end.outcome, end.reason
         failure = None if end.failure is None else FailureKind(end.failure)
         record = self.state.trials[end.number]
@@ -259,6 +281,15 @@ class StudyRun:
         """Is this generation of the trial the one that runs now?"""
         record = self.state.trials.get(number)
         return record is not None and record.status is TrialStatus.RUNNING and record.generation == generation
+
+
+def _slot(slot: WorkerSlot) -> Slot:
+    return Slot(gpus=slot.gpus, gpu_share=float(slot.share), cpus=slot.cpus)
+
+
+def _gpu_s(held: Holding, at: float) -> float:
+    """GPU-seconds that a trial has held until now."""
+    return held.gpu_s + max(at - held.resized_at, 0.0) * held.gpus
 
 
 def _as_json(value: Json) -> Json:

@@ -21,8 +21,8 @@ counts at the highest one only: 10 epochs are not compared with 1. Ties go to th
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, insort
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 from ..spec import Objective
@@ -35,17 +35,46 @@ Form = Literal["promotion", "stopping"]
 
 
 class Rung:
-    """The values of the trials that have reached a number of epochs."""
+    """The values of the trials that have reached a number of epochs, and which of them are in the top 1/eta.
 
-    def __init__(self, index: int, epochs: int) -> None:
+    `candidates`: those in the top, with a finite value, that have not reached a higher rung. Kept up to date with every
+    arrival, since the study asks for promotions after each event: with 640 trials a search through all of them took
+    3 ms.
+    """
+
+    def __init__(self, index: int, epochs: int, eta: int) -> None:
         self.index = index
         self.epochs = epochs
+        self.candidates: set[int] = set()
+        self._eta = eta
         self._order: list[tuple[Rank, int]] = []
         self._values: dict[int, float] = {}
+        self._departed: set[int] = set()
 
     def enter(self, number: int, value: float, key: Rank) -> None:
-        insort(self._order, (key, number))
+        before = self.quota()
+        at = bisect_left(self._order, (key, number))
+        self._order.insert(at, (key, number))
         self._values[number] = value
+        if at < before:
+            self._admit(at)
+            self.candidates.discard(self._order[before][1])
+        if self.quota() > before:
+            self._admit(before)
+
+    def depart(self, number: int) -> None:
+        """It has reached a higher rung."""
+        self._departed.add(number)
+        self.candidates.discard(number)
+
+    def _admit(self, place: int) -> None:
+        number = self._order[place][1]
+        if number not in self._departed and self.is_finite(number):
+            self.candidates.add(number)
+
+    def quota(self) -> int:
+        """How many are the top 1/eta."""
+        return len(self._order) // self._eta
 
     def place(self, number: int, objective: Objective) -> int:
         """From 0, the best."""
@@ -86,7 +115,7 @@ class AshaRule:
         self._eta = reduction_factor
         self._form = form
         rungs = list(enumerate(milestones(min_epochs, max_epochs, reduction_factor)))
-        self._ladders = [[Rung(index, epochs) for index, epochs in rungs[s:]] for s in range(brackets)]
+        self._ladders = [[Rung(index, epochs, self._eta) for index, epochs in rungs[s:]] for s in range(brackets)]
         self._deal = dealt(bracket_sizes(brackets, reduction_factor))
         self._curves = Curves()
         self._highest: dict[int, Rung] = {}
@@ -103,6 +132,8 @@ class AshaRule:
         reached = [rung for rung in self._ladder(number) if rung.epochs <= step]
         before = self._highest.get(number)
         if reached and (before is None or reached[-1].index > before.index):
+            if before is not None:
+                before.depart(number)
             reached[-1].enter(number, value, rank(self._objective, value))
             self._highest[number] = reached[-1]
             self._arrived[number] = True
@@ -123,36 +154,31 @@ class AshaRule:
         if not rung.is_finite(number):
             return Verdict(action="stop", reason=f"{story}, and only finite values go on")
         pauses = self._form == "promotion" and can_pause
-        needed = self._quota(rung) if pauses else max(self._quota(rung), 1)
+        needed = rung.quota() if pauses else max(rung.quota(), 1)
         if rung.place(number, self._objective) < needed:
             return Verdict(action="continue", reason=f"{story}, within the top {needed}")
         if pauses and needed == 0:
             return Verdict(action="pause", reason=f"{story}; the first {self._eta} trials are awaited")
         return Verdict(action="pause" if pauses else "stop", reason=f"{story}, needs the top {needed}")
 
-    def promotions(self, paused: Sequence[int], *, closing: bool = False) -> list[Promotion]:
+    def promotions(self, paused: Collection[int], *, closing: bool = False) -> list[Promotion]:
+        rungs = [rung for ladder in self._ladders for rung in ladder]
+        able = [number for rung in rungs for number in rung.candidates if number in paused]
+        if able or not closing or self._has_finished:
+            able.sort(key=self._urgency)
+            return [self._promotion(number, f"within the top {self._highest[number].quota()}") for number in able]
         waiting = [number for number in paused if number in self._highest and self._highest[number].is_finite(number)]
         waiting.sort(key=self._urgency)
-        able = [number for number in waiting if self._is_promotable(number)]
-        if able or not closing or self._has_finished:
-            return [self._promotion(number, f"within the top {self._quota(self._highest[number])}") for number in able]
         return [self._promotion(number, "the nearest to a full training; no other will come") for number in waiting[:1]]
 
     def farewell(self, number: int) -> str:
         rung = self._highest.get(number)
         if rung is None:
             return "it reached no rung"
-        return f"{rung.story(number, self._objective)}, needed the top {self._quota(rung)}"
+        return f"{rung.story(number, self._objective)}, needed the top {rung.quota()}"
 
     def _ladder(self, number: int) -> list[Rung]:
         return self._ladders[self._deal[number % len(self._deal)]]
-
-    def _quota(self, rung: Rung) -> int:
-        return rung.size() // self._eta
-
-    def _is_promotable(self, number: int) -> bool:
-        rung = self._highest[number]
-        return rung.place(number, self._objective) < self._quota(rung)
 
     def _urgency(self, number: int) -> tuple[int, int, int]:
         rung = self._highest[number]

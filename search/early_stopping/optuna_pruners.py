@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...errors import SpecError
@@ -102,7 +102,7 @@ class OptunaRule:
         reason = f"epoch {step}: Optuna's {self._cls_name} {verb} it at {shown(value)}"
         return Verdict(action="stop" if is_pruned else "continue", reason=reason)
 
-    def promotions(self, paused: Sequence[int], *, closing: bool = False) -> list[Promotion]:
+    def promotions(self, paused: Collection[int], *, closing: bool = False) -> list[Promotion]:
         return []
 
     def farewell(self, number: int) -> str:

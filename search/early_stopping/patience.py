@@ -8,7 +8,7 @@ metric decides nothing, though its epochs pass.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection
 
 from ..spec import Objective
 from .curves import Curves
@@ -52,7 +52,7 @@ class PatienceRule:
         reason = f"epoch {step}: converged, no improvement on {shown_best} for {waited} epochs"
         return Verdict(action="stop", reason=reason, finished=True)
 
-    def promotions(self, paused: Sequence[int], *, closing: bool = False) -> list[Promotion]:
+    def promotions(self, paused: Collection[int], *, closing: bool = False) -> list[Promotion]:
         return []
 
     def farewell(self, number: int) -> str:

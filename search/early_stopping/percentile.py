@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ..spec import Objective
 from .curves import Curves
@@ -71,7 +71,7 @@ class PercentileRule:
         reason = f"epoch {step}: best so far {own} {relation} {shown(sign * cutoff)}, the {mark} of {len(peers)} peers"
         return Verdict(action="stop" if is_worse else "continue", reason=reason)
 
-    def promotions(self, paused: Sequence[int], *, closing: bool = False) -> list[Promotion]:
+    def promotions(self, paused: Collection[int], *, closing: bool = False) -> list[Promotion]:
         return []
 
     def farewell(self, number: int) -> str:

@@ -8,7 +8,7 @@ rule is built with the direction); NaN and infinities may arrive and rank last: 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -46,8 +46,8 @@ class StoppingRule(Protocol):
         """What trial `number` does after its last observed report. Without `can_pause` never "pause"."""
         ...
 
-    def promotions(self, paused: Sequence[int], *, closing: bool = False) -> list[Promotion]:
-        """Those of the `paused` trials that may go on now, best first.
+    def promotions(self, paused: Collection[int], *, closing: bool = False) -> list[Promotion]:
+        """Those of the `paused` trials that may go on now, best first. Cheap when none may: it is asked all the time.
 
         `closing`: nothing runs, nothing waits and no proposal will come. A rule that would leave a study without a
         single finished trial then names the one that is nearest to its end; asked again after each of its pauses.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection
 
 from ..spec import Objective
 from .curves import Curves
@@ -38,7 +38,7 @@ class ThresholdRule:
         bounds = f"[{shown(self._lower)}, {shown(self._upper)}]"
         return Verdict(action="stop", reason=f"epoch {step}: {shown(value)} is outside {bounds}")
 
-    def promotions(self, paused: Sequence[int], *, closing: bool = False) -> list[Promotion]:
+    def promotions(self, paused: Collection[int], *, closing: bool = False) -> list[Promotion]:
         return []
 
     def farewell(self, number: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 
 from .port import Promotion, Verdict
 
@@ -16,7 +16,7 @@ class UnstoppedRule:
     def verdict(self, number: int, *, can_pause: bool) -> Verdict:
         return Verdict(action="continue", reason="no early stopping")
 
-    def promotions(self, paused: Sequence[int], *, closing: bool = False) -> list[Promotion]:
+    def promotions(self, paused: Collection[int], *, closing: bool = False) -> list[Promotion]:
         return []
 
     def farewell(self, number: int) -> str:

@@ -53,7 +53,12 @@ def pending_from_json(body: Json, space: Space | None) -> Pending:
 
 
 def proposal_to_json(proposal: Proposal) -> Json:
-    return {"config": _config_to_json(proposal.config), "reason": proposal.reason, "attrs": proposal.attrs}
+    return {
+        "config": _config_to_json(proposal.config),
+        "reason": proposal.reason,
+        "attrs": proposal.attrs,
+        "infeasible": proposal.infeasible,
+    }
 
 
 def proposal_from_json(body: Json, space: Space | None) -> Proposal:

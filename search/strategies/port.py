@@ -51,11 +51,15 @@ class Pending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A configuration to try (None: define by run, the trial will ask), why, and what comes back with its result."""
+    """A configuration to try (None: define by run, the trial will ask), why, and what comes back with its result.
+
+    `infeasible`: why no device of the pool can train it; such a trial is told to the strategy and never started.
+    """
 
     config: Configuration | None
     reason: str
     attrs: Json = None
+    infeasible: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

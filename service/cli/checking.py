@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...search.spec import Json, Resources, StudySpec
 
 if TYPE_CHECKING:
     from ...spaces import Configuration, Space
+    from ...spaces.cost import Machine
 
 SAMPLES = 5
+
+CPU_FLOP_PER_S = 5e10
+GPU_FLOP_PER_S = 2e13
+"""Single-precision peaks of one CPU core with 256-bit vectors and of a small data-centre GPU. They only enter the
+estimate of the best worker count, through the ratio of computing to exchanging gradients: a device ten times as
+fast wants about a tenth of the workers."""
 COUNT_LIMIT = 100_000
 """Spaces up to this size are counted exactly with their rules, one configuration after the other."""
 
 
-def described(spec: StudySpec) -> dict[str, Json]:
+def described(spec: StudySpec, samples: int = SAMPLES, networks: Sequence[Json] = ()) -> dict[str, Json]:
     """The report on one study. Keys as printed by `shoal check -o json`.
+
+    Args:
+        spec: the study.
+        samples: how many configurations to draw.
+        networks: for each of them, what its architectures cost, where that is known.
 
     Raises:
         ShoalError: the strategy, the stopping rule or the request for devices is not possible.
@@ -42,7 +55,9 @@ def described(spec: StudySpec) -> dict[str, Json]:
         return report
     report["space"] = {d.path: str(d.domain) for d in space.all_decisions()}
     report["size"] = size(space)
-    report["samples"] = [config.flat() for config in sampled(space, spec.seed)]
+    report["samples"] = [config.flat() for config in sampled(space, spec.seed, samples)]
+    if any(networks):
+        report["networks"] = list(networks)
     return report
 
 
@@ -106,9 +121,27 @@ def size(space: Space) -> Json:
     return counted if counted is not None else f"at most {whole} (before rules)"
 
 
-def sampled(space: Space, seed: int) -> list[Configuration]:
+def network_line(cost: Mapping[str, Json]) -> str:
+    """What one architecture of a sampled configuration costs, for people."""
+    workers = cost["workers"]
+    return (
+        f"{cost['path'] or 'the network'}: {cost['parameters']:,} parameters, {cost['macs']:,} MACs, "
+        f"W {cost['work']:,}, D {cost['depth']:,}, W/D {cost['average_parallelism']:,} at batch {cost['batch']}, "
+        f"{cost['memory_mib']:,} MiB, {workers} worker{'s' * (workers != 1)}"
+    )
+
+
+def machine_here() -> Machine:
+    """What the estimate of the best worker count takes this machine's devices for."""
+    from ...spaces.cost import Machine
+    from ..pool import discover
+
+    return Machine(flop_per_s=GPU_FLOP_PER_S if discover().gpus else CPU_FLOP_PER_S)
+
+
+def sampled(space: Space, seed: int, count: int) -> list[Configuration]:
     """A few random configurations, the same for the same seed."""
     import numpy as np
 
     rng = np.random.default_rng(seed)
-    return [space.sample(rng) for _ in range(SAMPLES)]
+    return [space.sample(rng) for _ in range(count)]

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ...errors import CodeError, SpecError
+from .checking import SAMPLES, network_line
 from .options import OutputFlag, output_format
 from .output import write_json, write_record
 from .starter import STARTER
@@ -33,13 +34,14 @@ def init(
 
 def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A Python file that defines a shoal.Study.")],
+    sample: Annotated[int, typer.Option("--sample", min=0, help="Configurations to draw.")] = SAMPLES,
     output: OutputFlag = None,
 ) -> None:
-    """Check a study file without running it. Prints space, size, samples, resources, budget."""
+    """Check a study file without running it. Prints space, size, samples, networks, resources, budget."""
     from .checking import described
     from .study_file import specs_of
 
-    reports = [described(spec) for spec in specs_of(file)]
+    reports = [described(spec, sample, networks) for spec, networks in specs_of(file, sample)]
     form = output_format(output)
     if form == "json":
         write_json(reports)
@@ -47,4 +49,8 @@ def check(
     for index, report in enumerate(reports):
         if index:
             print()
+        if "networks" in report:
+            report["networks"] = {
+                f"sample {index}": "; ".join(map(network_line, row)) for index, row in enumerate(report["networks"])
+            }
         write_record(report, form)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from ... import errors
 from ...errors import CodeError, NotFound, ShoalError
-from ...search.spec import StudySpec
+from ...search.spec import Json, StudySpec
 
 if TYPE_CHECKING:
     from ..study import Study
@@ -92,15 +92,18 @@ def where(error: BaseException, file: Path) -> str:
     return str(file) if line is None else f"{file}:{line}"
 
 
-def specs_of(file: Path) -> list[StudySpec]:
+def specs_of(file: Path, samples: int) -> list[tuple[StudySpec, list[Json]]]:
     """What `file` defines, as data: another process imports it.
+
+    Returns:
+        Each study's spec, and for each of `samples` sampled configurations the list of its architectures' costs.
 
     Raises:
         NotFound, CodeError, ShoalError: as `load_studies`.
     """
     try:
         child = subprocess.run(
-            [sys.executable, "-P", "-m", "shoal.service.cli.spec_process", str(file)],
+            [sys.executable, "-P", "-m", "shoal.service.cli.spec_process", str(file), str(samples)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             timeout=IMPORT_LIMIT_S,
@@ -119,4 +122,4 @@ def specs_of(file: Path) -> list[StudySpec]:
         told = reply["error"]
         kind: type[ShoalError] = getattr(errors, told["kind"], CodeError)
         raise kind(told["cause"], told["remedy"])
-    return [StudySpec.from_json(body) for body in reply["specs"]]
+    return [(StudySpec.from_json(body["spec"]), body["networks"]) for body in reply["studies"]]

@@ -199,7 +199,9 @@ def test_steering_a_run(shoal: Shoal, running: tuple[Path, "subprocess.Popen[str
     for words in (["pause", "slow"], ["resume", "slow"], ["kill", "slow#0"], ["enqueue", "slow", "x=0.25"]):
         told = data(shoal, *words, cwd=folder)
         assert told["acknowledged"] is True and told["effect"], told
-    assert data(shoal, "show", "slow", cwd=folder)["trials"]["cancelled"] == 1
+    cancelled = [row for row in data(shoal, "trials", "slow", cwd=folder) if row["state"] == "cancelled"]
+    assert [row["number"] == 0 for row in cancelled] == [True, False]
+    assert "made room" in cancelled[1]["reason"]  # for the enqueued one: the budget holds
     again = shoal("kill", "slow#0", cwd=folder)
     assert again.returncode == 2 and "cancelled already" in again.stderr
     told = data(shoal, "kill", "slow", cwd=folder)

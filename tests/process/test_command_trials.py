@@ -103,3 +103,10 @@ def test_a_program_runs_in_the_frozen_project(node: Any) -> None:
     run_command(node, "-c 'import os; print(\"score=1\", os.getcwd())'")
     node.run()
     assert f"{os.sep}code{os.sep}" in node.log().splitlines()[-1]
+
+
+def test_what_a_program_leaves_in_the_background_is_not_waited_for(node: Any, processes: Any) -> None:
+    node.study("", kind="command", command="sleep 1000 & echo score=1 pid=$!")
+    assert node.run().outcome == "completed"
+    (report,) = [event for event in node.seen if isinstance(event, Reported)]
+    assert not processes.alive(int(report.metrics["pid"]))

@@ -69,9 +69,15 @@ MakeStudy = Callable[..., shoal.Study]
 @pytest.fixture
 def make_head() -> MakeHead:
     def make(
-        model: Model = curve, *, gpus: int = 4, runner: Any = None, interrupts: Any = None, asks: Sequence[Any] = ()
+        model: Model = curve,
+        *,
+        gpus: int = 4,
+        runner: Any = None,
+        interrupts: Any = None,
+        asks: Sequence[Any] = (),
+        journal: MemoryJournal | None = None,
     ) -> SimulatedHead:
-        journal = MemoryJournal()
+        journal = journal or MemoryJournal()
         runner = runner or SimulatedRunner(model, asks=asks)
         policy = FirstComePolicy()
         notices: list[str] = []

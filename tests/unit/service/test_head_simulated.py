@@ -11,7 +11,7 @@ import shoal
 from shoal.errors import JournalError
 from shoal.scheduler.port import Request
 from shoal.search.events import (
-    CommandDone,
+    StudyEdited,
     StudyEnded,
     TrialAssigned,
     TrialEnded,
@@ -20,11 +20,10 @@ from shoal.search.events import (
 )
 from shoal.search.replay import load_study
 from shoal.search.transitions import TrialStatus
-from shoal.service.commands import Command
 from shoal.service.ports import SuggestionAnswer
 from shoal.service.strategy_host import InProcessHost
 from shoal.service.study_run import StudyRun
-from shoal.spaces import Float
+from shoal.spaces import Float, Space
 from shoal.trial_runner.messages import LaunchTrial, Prepared, PrepareStudy
 from shoal.trial_runner.simulated import SimulatedFailure, SimulatedRunner
 
@@ -264,115 +263,51 @@ def test_code_that_no_worker_can_import_ends_the_study(make_head: Any, make_stud
     assert "No module named 'nope'" in state.reason
 
 
-# --- commands ------------------------------------------------------------------------------------
+def test_a_strategy_is_opened_with_the_space_as_edited(make_head: Any, make_study: Any) -> None:
+    """A study that is run again with another space: its strategy proposes from that one, and is told what fits it."""
+    first = make_head()
+    state = first.add(make_study(trials=3))
+    first.head.run()
+    assert state.status == "completed"
+
+    def model(number: int, config: Any, seed: int, step: int) -> Any:
+        return (1.0, {"score": config["y"]}) if step == 1 else None
+
+    again = make_head(model, journal=first.journal)
+    edited = make_study(trials=6, space=Space(y=Float(2.0, 3.0)), strategy="tpe").spec()
+    events = [StudyEdited(at=9.0, spec=edited.to_json(), reason="its file changed")]
+    state = load_study(first.journal, "s")
+    request = Request(k_min=1, k_max=1, gpus=Fraction(1), cpus=0)
+    again.head.add(StudyRun(state, first.journal, request, None, Path()), events)
+    again.head.run()
+    assert [record.source for record in state.trials.values()] == ["strategy"] * 6
+    assert all(2.0 <= state.trials[number].config["y"] <= 3.0 for number in (3, 4, 5))
+    assert state.status == "completed"
 
 
-def done(world: Any) -> list[CommandDone]:
-    return [event for event in world.events if isinstance(event, CommandDone)]
+def test_code_that_fails_later_leaves_what_waits_for_the_next_run(make_head: Any, make_study: Any) -> None:
+    """The fork server is given up while trials run: the others are not started to fail one after the other."""
 
+    class Breaking(SimulatedRunner):
+        broken = False
 
-def send(world: Any, **command: Any) -> CommandDone:
-    """Put a command into the table and turn the head until it is acknowledged."""
-    before = len(done(world))
-    world.journal.put_command("s", Command(**command).to_json())
-    world.head._next_poll = 0.0  # look now instead of within a tenth of a second
-    world.turns(lambda: len(done(world)) > before)
-    return done(world)[-1]
+        def drain(self) -> list[Any]:
+            happened = super().drain()
+            if self.now() >= 2.0 and not self.broken:
+                self.broken = True
+                happened.append(Prepared(study="s", ok=False, note="the fork server died"))
+            return happened
 
+        def perform(self, instruction: Any) -> None:
+            assert not (self.broken and isinstance(instruction, LaunchTrial))
+            super().perform(instruction)
 
-def running(state: Any) -> int:
-    return len(state.by_status[TrialStatus.RUNNING])
-
-
-def test_pause_and_resume(make_head: Any, make_study: Any) -> None:
-    world = make_head()
-    state = world.add(make_study())
-    world.turns(lambda: running(state) == 4 and all(r.steps for r in state.trials.values() if r.workers))
-    ack = send(world, verb="pause", who="shoal pause")
-    assert ack.ok
-    assert "4 of 4 running trials" in ack.effect
-    world.turns(lambda: running(state) == 0)
-    assert state.status == "paused"
-    assert len(state.by_status[TrialStatus.PAUSED]) == 4
-    assert not send(world, verb="pause").ok
-    assert send(world, verb="resume").ok
+    world = make_head(runner=Breaking(lambda number, config, seed, step: (1.0, {"score": 0.5}) if step <= 9 else None))
+    state = world.add(make_study(trials=12))
     world.head.run()
-    assert state.counts()[TrialStatus.COMPLETED] == 12
-    assert all([step for step, _ in r.curve] == list(range(1, 10)) for r in state.trials.values())
-
-
-def test_stop_lets_running_trials_finish(make_head: Any, make_study: Any) -> None:
-    world = make_head()
-    state = world.add(make_study())
-    world.turns(lambda: running(state) == 4)
-    ack = send(world, verb="stop")
-    assert "4 running trials finish, 8 queued trials are cancelled" in ack.effect
-    world.head.run()
-    assert state.status == "stopped"
-    assert state.counts()[TrialStatus.COMPLETED] == 4
-
-
-def test_kill_ends_everything_now(make_head: Any, make_study: Any) -> None:
-    world = make_head()
-    state = world.add(make_study())
-    world.turns(lambda: running(state) == 4)
-    at = world.runner.now()
-    assert "4 running trials are killed" in send(world, verb="kill").effect
-    world.head.run()
-    assert state.status == "stopped"
-    assert world.runner.now() <= at + 1.0
-    assert state.counts()[TrialStatus.COMPLETED] == 0
-
-
-def test_one_trial_is_killed_and_its_device_used_again(make_head: Any, make_study: Any) -> None:
-    world = make_head()
-    state = world.add(make_study())
-    world.turns(lambda: running(state) == 4)
-    ack = send(world, verb="kill", number=2, who="shoal kill")
-    assert ack.effect == "1 trial: trial s#2 is killed"
-    world.head.run()
-    assert state.trials[2].status is TrialStatus.CANCELLED
-    assert "asked by shoal kill" in state.trials[2].reason
-    assert state.counts()[TrialStatus.COMPLETED] == 11
-
-
-def test_commands_about_trials_that_are_not_there(make_head: Any, make_study: Any) -> None:
-    world = make_head()
-    world.add(make_study())
-    ack = send(world, verb="stop", number=77)
-    assert not ack.ok
-    assert "s#77 does not exist" in ack.effect
-
-
-def test_t23_the_same_configuration_enqueued_ten_times_runs_once(make_head: Any, make_study: Any) -> None:
-    """T23: the key makes it count once."""
-    world = make_head()
-    state = world.add(make_study())
-    world.turns(lambda: running(state) == 4)
-    effects = [send(world, verb="enqueue", config={"x": 0.3}, key="seed").effect for _ in range(10)]
-    assert effects[0].startswith("1 trial:")
-    assert set(effects[1:]) == {"0 trials: this configuration was enqueued before (same key)"}
-    send(world, verb="edit", trials=13)
-    world.head.run()
-    assert sum(record.source == "enqueued" for record in state.trials.values()) == 1
-    assert len(state.trials) == 13
-
-
-def test_a_configuration_outside_the_space_is_refused(make_head: Any, make_study: Any) -> None:
-    world = make_head()
-    world.add(make_study())
-    ack = send(world, verb="enqueue", config={"x": 7.0}, key="far")
-    assert not ack.ok
-    assert "x" in ack.effect
-
-
-def test_a_command_of_another_version_is_answered(make_head: Any, make_study: Any) -> None:
-    world = make_head()
-    world.add(make_study())
-    world.journal.put_command("s", {"verb": "explode"})
-    world.head._next_poll = 0.0
-    world.turns(lambda: bool(done(world)))
-    assert not done(world)[0].ok
+    assert (state.status, state.reason) == ("failed", "the fork server died")
+    assert state.counts()[TrialStatus.FAILED] == 0
+    assert state.counts()[TrialStatus.QUEUED] == 8
 
 
 # --- Ctrl-C --------------------------------------------------------------------------------------
@@ -392,9 +327,10 @@ def test_the_first_interrupt_lets_trials_save_themselves(make_head: Any, make_st
     interrupts = FakeInterrupts()
     world = make_head(interrupts=interrupts)
     state = world.add(make_study())
-    world.turns(lambda: running(state) == 4 and all(r.steps for r in state.trials.values() if r.workers))
+    running = state.by_status[TrialStatus.RUNNING]
+    world.turns(lambda: len(running) == 4 and all(r.steps for r in state.trials.values() if r.workers))
     interrupts.count = 1
-    world.turns(lambda: running(state) == 0)
+    world.turns(lambda: not running)
     assert world.head._is_done()
     ends = [event for event in world.events if isinstance(event, TrialEnded)]
     assert {end.failure for end in ends} == {"PREEMPTED"}

@@ -12,7 +12,7 @@ from shoal.service.pool import Devices, discover, request_of, visible_gpus
 
 NONE = Devices(gpus=(), gpu_model="", cpus=4, memory_gib=8.0)
 TWO = Devices(gpus=("GPU-a", "GPU-b"), gpu_model="A100", cpus=4, memory_gib=8.0)
-TABLE = "0, GPU-aa, NVIDIA A100\n1, GPU-bb, NVIDIA A100\n2, GPU-cc, NVIDIA A100\n"
+TABLE = "0, GPU-aa, 40960, NVIDIA A100\n1, GPU-bb, 81920, NVIDIA A100\n2, GPU-cc, [N/A], NVIDIA A100\n"
 
 
 def test_this_machine_has_something() -> None:
@@ -34,7 +34,7 @@ def test_this_machine_has_something() -> None:
     ],
 )
 def test_cuda_visible_devices_is_honoured(visible: str | None, uuids: list[str]) -> None:
-    assert [uuid for uuid, _ in visible_gpus(TABLE, visible)] == uuids
+    assert [gpu.uuid for gpu in visible_gpus(TABLE, visible)] == uuids
 
 
 def test_auto_means_a_gpu_where_there_is_one_and_else_a_cpu() -> None:
@@ -87,3 +87,7 @@ def test_logical_gpus_are_distinct_between_programs(tmp_path: Path) -> None:
         assert second.take_logical(2) == ("logical-2", "logical-3")
         with pytest.raises(PoolError, match="below 1"):
             second.take_logical(0)
+
+
+def test_memory_of_a_gpu_is_read_where_it_is_told() -> None:
+    assert [gpu.memory_gib for gpu in visible_gpus(TABLE, None)] == [40.0, 80.0, 0.0]

@@ -86,18 +86,34 @@ def test_what_workers_cannot_import_is_pickled() -> None:
         ({"workers": (4, 1)}, "min above max", "workers=(1, 4)"),
         ({"workers": "two"}, "workers='two'", "workers=1"),
         ({"trials": 0}, "trials=0 is below 1", "1 or more"),
-        ({"trials": 2.5}, "trials=2.5 is not a whole number", "trials=60"),
+        ({"trials": 2.5}, "trials=2.5 is not a whole number", "1 or more"),
         ({"trials": None}, "no end", "trials=60"),
         ({"gpus_per_worker": 1.5}, "gpus_per_worker='1.5'", "0.25"),
         ({"cpus_per_worker": "many"}, "cpus_per_worker='many'", "auto"),
         ({"memory_gib": -1}, "memory_gib=-1", "GiB"),
         ({"trial_time_limit_s": 0}, "trial_time_limit_s=0", "seconds"),
-        ({"seed": -1}, "seed=-1", "non-negative"),
+        ({"trial_time_limit_s": "10"}, "trial_time_limit_s='10'", "seconds"),
+        ({"time_limit_s": True}, "study_time_limit_s=True", "seconds"),
+        ({"memory_gib": "4"}, "memory_gib='4'", "GiB"),
+        ({"max_failures": 0}, "max_failures=0 is below 1", "1 or more"),
+        ({"threads_per_worker": 1.5}, "threads_per_worker=1.5", "1 or more"),
+        ({"shards": 0}, "shards=0 is below 1", "1 or more"),
+        ({"priority": "high"}, "priority='high'", "whole number"),
+        ({"reuse_workers": "yes"}, "reuse_workers='yes'", "one of them"),
+        ({"workers": 1.5}, "workers=1.5", "workers=1"),
+        ({"strategy": None}, "strategy=None", "'random'"),
+        ({"strategy_options": [1]}, "strategy_options=[1]", "strategy_options={"),
+        ({"enqueue": None}, "enqueue=None", "enqueue=["),
+        ({"enqueue": {"lr": 0.1}}, "is not a list", "enqueue=["),
+        ({"enqueue": [{"lr": {1}}], "train": optuna_style, "space": None}, "not a mapping of plain", "enqueue=["),
+        ({"seed": -1}, "seed=-1", "0 or more"),
+        ({"seed": 1.5}, "seed=1.5 is not a whole number", "0 or more"),
+        ({"seed": 2**63}, "outside [0, 2^63)", "smaller"),
         ({"name": "a b"}, "'a b' is not allowed", "letters"),
+        ({"name": 3}, "name 3 is not allowed", "letters"),
         ({"value": "worst"}, "value='worst'", "'best'"),
         ({"duplicates": "keep"}, "duplicates='keep'", "'reuse'"),
         ({"space": None}, "no space", "Space("),
-        ({"space": {"lr": 1}}, "space is a dict", "Space("),
         ({"train": 3}, "train=3 is a int", "function"),
         ({"train": two}, "two(config, other) does not take exactly one argument", "functools.partial"),
         ({"train": unclear}, "not clear how to call it", "kind="),
@@ -118,6 +134,11 @@ def test_mistakes_are_told_with_a_remedy(settings: Any, cause: str, remedy: str)
 def test_commands_that_make_no_sense(template: str) -> None:
     with pytest.raises(SpecError):
         Command(template)
+
+
+def test_a_space_that_is_none() -> None:
+    with pytest.raises(SpaceError, match=r"\(dict\) is not a space"):
+        study(space={"lr": 1})
 
 
 def test_an_enqueued_configuration_is_checked_at_once() -> None:

@@ -48,6 +48,20 @@ def test_a_pause_is_seen_without_being_waited_for(ends: tuple[Channel, Link]) ->
     assert link.pause_requested == "others need the GPUs"
 
 
+def test_what_was_meant_for_a_former_trial_does_not_reach_the_next(ends: tuple[Channel, Link]) -> None:
+    """A worker that is used again: the last verdict of a trial may still be on its way when it returns."""
+    channel, link = ends
+    channel.send("assign", number=0)
+    assert link.receive("assign")["number"] == 0
+    channel.send("verdict", step=9, verdict="stop", reason="of trial 0")
+    channel.send("pause", reason="of trial 0")
+    channel.send("assign", number=1)
+    channel.send("pause", reason="of trial 1")
+    assert link.receive("assign")["number"] == 1
+    assert link.pause_requested == "of trial 1"
+    assert link.try_receive("verdict") is None
+
+
 def test_a_worker_without_a_node_stops_waiting(ends: tuple[Channel, Link]) -> None:
     channel, link = ends
     channel.close()
