@@ -224,11 +224,6 @@ class FirstComePolicy:
             total += workers // request.k_min
         return total
 
-    def forget(self, study: str) -> None:
-        """Drop what is remembered of an ended study, so that its name can be used again."""
-        for key in [key for key in self._last_generation if key[0] == study]:
-            del self._last_generation[key]
-
     def validate_state(self) -> None:
         """Check the invariants of the pool; used by tests after every event."""
         for name, node in self._nodes.items():

@@ -144,7 +144,7 @@ def _open(
         first = _going_on(state, spec, now)
         is_to_run = bool(first) or not state.is_over
         if not is_to_run:
-            notice(f"study {spec.name} has finished already ({len(state.trials)} trials); raise trials to extend it")
+            notice(f"study {spec.name} has finished already ({len(state.trials)} trials); a larger budget extends it")
     first += [
         Enqueued(at=now, config=config, key=key)
         for config, key in study.enqueue

@@ -80,8 +80,9 @@ def _steer(verb: Verb, text: str, number: int | None, data: Path | None, output:
             status = reader.trial(reference.study, reference.number).status
             if status.is_terminal:
                 raise SpecError(f"{reference} is {status} already; there is nothing to {verb}.", "See shoal trials.")
-        elif state.is_over and verb != "resume":
-            raise SpecError(f"{reference} is {state.status} already; there is nothing to {verb}.", "See shoal ls.")
+        elif state.is_over:
+            remedy = "shoal run FILE goes on with it; --trials N extends one that has completed."
+            raise SpecError(f"{reference} is {state.status} already; there is nothing to {verb}.", remedy)
     _send(directory, reference.study, Command(verb=verb, number=reference.number, who=f"shoal {verb}"), output)
 
 
