@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import pytest
 
+from shoal.scheduler.elastic_policy import ElasticPolicy
 from shoal.scheduler.first_come import FirstComePolicy
 from shoal.scheduler.port import (
     Action,
@@ -19,7 +20,7 @@ from shoal.scheduler.port import (
     TrialWithdrawn,
 )
 
-POLICIES: list[Callable[[], Policy]] = [FirstComePolicy]
+POLICIES: list[Callable[[], Policy]] = [FirstComePolicy, ElasticPolicy]
 
 
 @pytest.fixture(params=POLICIES, ids=lambda make: make.__name__)

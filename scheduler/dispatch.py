@@ -1,0 +1,139 @@
+"""From sizes to actions: takes devices, gives them back, and says what is to happen.
+
+The devices of a trial are max(old, new) from the order until its confirmation, so that no device is promised
+twice while a resize is under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from .elastic_state import StudyEntry, TrialState
+from .placement import Cluster
+from .port import Pause, Promote, Resize, Start, WorkerSlot
+
+
+class Dispatcher:
+    """Carries out decisions on the cluster's books and words them as actions."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def start(
+        self, study: StudyEntry, trial: TrialState, workers: int, reason: str, avoid: Collection[str]
+    ) -> Start | None:
+        """Start a waiting trial on `workers` workers, or on fewer if that many find no room."""
+        request = trial.offer.request
+        while True:
+            slots = self._cluster.place(request, workers, device_model=trial.device_model, avoid=avoid)
+            if slots is not None or workers // 2 < request.k_min:
+                break
+            workers //= 2
+        if slots is None:
+            return None
+        trial.status, trial.k, trial.slots, trial.leaving = "starting", workers, slots, ()
+        study.holding += workers * trial.unit
+        study.generations[trial.offer.number] = trial.offer.generation
+        return Start(
+            study=trial.offer.study,
+            number=trial.offer.number,
+            generation=trial.offer.generation,
+            reason=reason,
+            node=slots[0].node,
+            workers=slots,
+        )
+
+    def grow(self, study: StudyEntry, trial: TrialState, workers: int, reason: str) -> Resize | None:
+        """More workers: beside the present ones, else on another node, else over several nodes if none is so large."""
+        request = trial.offer.request
+        model = trial.device_model or self._model_of(trial)
+        single = len({slot.node for slot in trial.slots}) == 1
+        largest = self._cluster.largest_room(request)
+        while workers > trial.k:
+            extra = workers - trial.k
+            more = self._cluster.place_on(trial.slots[0].node, request, extra) if single or workers > largest else None
+            if more is None and workers > largest:
+                more = self._cluster.place(request, extra, device_model=model, spread=True)
+            if more is not None:
+                return self._resize(study, trial, trial.slots + more, leaving=(), reason=reason)
+            if workers <= largest:
+                moved = self._cluster.place(request, workers, device_model=model)
+                if moved is not None:
+                    return self._resize(study, trial, moved, leaving=trial.slots, reason=reason)
+            workers //= 2
+        return None
+
+    def shrink(self, study: StudyEntry, trial: TrialState, workers: int, reason: str) -> Resize:
+        """Fewer workers: those on the node that holds most of them stay."""
+        count: dict[str, int] = {}
+        for slot in trial.slots:
+            count[slot.node] = count.get(slot.node, 0) + 1
+        ordered = sorted(trial.slots, key=lambda slot: -count[slot.node])
+        return self._resize(study, trial, tuple(ordered[:workers]), leaving=tuple(ordered[workers:]), reason=reason)
+
+    def pause(self, trial: TrialState, reason: str, *, involuntary: bool = False) -> Pause:
+        trial.status, trial.at_rung = "pausing", False
+        return Pause(
+            study=trial.offer.study,
+            number=trial.offer.number,
+            generation=trial.offer.generation,
+            reason=reason,
+            involuntary=involuntary,
+        )
+
+    def promote(self, trial: TrialState, reason: str) -> Promote:
+        trial.at_rung = False
+        return Promote(
+            study=trial.offer.study, number=trial.offer.number, generation=trial.offer.generation, reason=reason
+        )
+
+    def confirm_resize(self, study: StudyEntry, trial: TrialState) -> None:
+        """The trial runs on its new workers: what it left is free."""
+        self._cluster.give_back(trial.leaving, trial.offer.request)
+        study.holding -= len(trial.leaving) * trial.unit
+        trial.leaving = ()
+        trial.status = "running"
+
+    def release(self, study: StudyEntry, trial: TrialState) -> None:
+        """Everything the trial held is free."""
+        self._cluster.give_back(trial.slots + trial.leaving, trial.offer.request)
+        study.holding -= len(trial.slots + trial.leaving) * trial.unit
+        trial.slots = trial.leaving = ()
+        trial.status, trial.k, trial.at_rung, trial.spare = "waiting", 0, False, False
+
+    def lose_node(self, study: StudyEntry, trial: TrialState, name: str) -> None:
+        """What the trial held on a lost node is gone; if it worked there, the rest stays until it is released."""
+        left = tuple(slot for slot in trial.slots if slot.node != name)
+        leaving = tuple(slot for slot in trial.leaving if slot.node != name)
+        lost = len(trial.slots) + len(trial.leaving) - len(left) - len(leaving)
+        study.holding -= lost * trial.unit
+        if len(left) < len(trial.slots):
+            trial.status, trial.at_rung = "pausing", False
+        trial.slots, trial.leaving = left, leaving
+
+    def _resize(
+        self,
+        study: StudyEntry,
+        trial: TrialState,
+        slots: tuple[WorkerSlot, ...],
+        *,
+        leaving: tuple[WorkerSlot, ...],
+        reason: str,
+    ) -> Resize:
+        added = len(slots) + len(leaving) - len(trial.slots)
+        study.holding += added * trial.unit
+        trial.slots, trial.leaving, trial.k = slots, leaving, len(slots)
+        trial.status = "resizing"
+        trial.resize += 1
+        return Resize(
+            study=trial.offer.study,
+            number=trial.offer.number,
+            generation=trial.offer.generation,
+            reason=reason,
+            resize=trial.resize,
+            workers=slots,
+        )
+
+    def _model_of(self, trial: TrialState) -> str:
+        node = self._cluster.nodes.get(trial.slots[0].node)
+        return node.device_model if node is not None else ""

@@ -1,0 +1,175 @@
+"""What the elastic policy remembers of trials and studies, and its tuning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
+
+from .port import StudyAdded, TrialOffered, WorkerSlot
+from .rungs import Rungs
+from .speed_model import SerialFraction, SpeedModel
+
+TrialKey = tuple[str, int]
+
+Status = Literal["waiting", "starting", "running", "resizing", "pausing"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElasticTuning:
+    """How the policy weighs its choices. The defaults were chosen in the simulator on seeds 0-11 of the workload of
+    `benchmarks/scheduling.py`, after a look at seeds 100-111 had shown where an earlier choice fell short;
+    `protected` on the very six-study scenarios that the benchmark reports.
+
+    Attributes:
+        risked_epochs: a trial is promoted while others could still displace it when (1 - P(useful)) x the epochs
+            of its next segment is at most this. 0: only certain promotions, that is exact successive halving. At
+            0.5 the makespan on 8 GPUs rises by 2 %, at 1 by 4 %; at 0 devices idle behind stragglers.
+        scout_share: part of a study's devices that may run ahead on promising trials that are not certain yet
+            (P(useful) >= `scout_useful`, below the last segment, while first-rung trials remain). Brings the first
+            good result early; every scout that turns out wrong costs its segment.
+        scout_useful: see `scout_share`.
+        scout_until: no more scouts once this many trials have reached the last rung but one. With no limit the makespan
+            on 8 GPUs is 2 % longer and the first good result no earlier.
+        speculate: promotions of at least this P(useful) may use devices that nobody else has a use for.
+        depth: how much a certain promotion goes before new trials, per rung. Any positive number gives the same order.
+        stickiness: a running trial's key is raised by this; without it doubtful trials swap places with every result.
+        urgency: growth goes to those with the longest way to the top: key x (way / longest way)^urgency.
+            At 1 the makespan on 32 GPUs is 6 % longer, at 3 the same.
+        least_gain: a doubling must add this much speed a worker.
+        payback: growing must save this many times its cost before the next rung.
+        efficient_gain: first shares are dealt on workers that add at least this much; leftovers on `least_gain`.
+        protected: the part of its weighted share that a study may use however inefficiently; beyond it, workers that
+            gain less than `efficient_gain` come after the efficient ones of others. At 0 a study that is down to its
+            last trial takes up to 1.2 times as long as alone on its part of the pool.
+        cooldown_costs: a trial is resized at most once in this many resize costs.
+        starved_s: a study under half of its entitlement for this long gets the devices that come free.
+        drift: a study whose share moved by less than this part keeps its allocation.
+    """
+
+    risked_epochs: float = 0.2
+    scout_share: float = 1 / 16
+    scout_useful: float = 0.4
+    speculate: float = 0.3
+    depth: float = 3.0
+    scout_until: int = 1
+    stickiness: float = 3.0
+    urgency: float = 2.0
+    least_gain: float = 0.02
+    payback: float = 2.0
+    efficient_gain: float = 0.4
+    protected: float = 0.8
+    cooldown_costs: float = 10.0
+    starved_s: float = 60.0
+    drift: float = 0.05
+
+
+@dataclass(slots=True)
+class TrialState:
+    """One offered or running trial.
+
+    `slots` are all devices reserved for it; during a resize that is the union of the old and the new ones, and
+    `leaving` are those to be given back when it is confirmed. `since` is when `epochs_done` was last exact.
+    `at_rung`: it waits for Promote or Pause; `answered` is the (generation, rung) of its last such question.
+    `unit` is what one worker costs in the pool's scarce devices. `most`: no more workers than this, 0: no limit
+    found. `grown`: its last growth has not been measured yet. `spare`: it was started on devices that
+    nobody else had a use for.
+    """
+
+    offer: TrialOffered
+    arrival: int
+    speed: SpeedModel
+    status: Status = "waiting"
+    k: int = 0
+    slots: tuple[WorkerSlot, ...] = ()
+    leaving: tuple[WorkerSlot, ...] = ()
+    resize: int = 0
+    epochs_done: float = 0.0
+    since: float = 0.0
+    started_at: float = 0.0
+    changed_at: float = float("-inf")
+    grown: bool = False
+    most: int = 0
+    at_rung: bool = False
+    answered: tuple[int, int] = (-1, -1)
+    spare: bool = False
+    unit: Fraction | int = 1
+    device_model: str = ""
+
+    @property
+    def key(self) -> TrialKey:
+        return (self.offer.study, self.offer.number)
+
+    @property
+    def holds(self) -> bool:
+        return self.status != "waiting"
+
+    def epochs_at(self, at: float) -> float:
+        """Finished epochs by now, the running one pro rata."""
+        if self.status not in ("running", "resizing"):
+            return self.epochs_done
+        return self.epochs_done + max(0.0, at - self.since) / self.speed.epoch_s(self.k)
+
+
+@dataclass(slots=True)
+class StudyEntry:
+    """One study: its ladders, its trials, its share of the pool (in the pool's scarce devices).
+
+    `trials` wait or hold devices; `away` are between a release and the next offer. `claim` is what the study uses
+    of its share, `holding` what is reserved for it now. `blocked`: it was given devices that are not free yet.
+    `smallest` is the least that would let one of its waiting trials start.
+    """
+
+    name: str
+    order: int
+    weight: float = 1.0
+    priority: int = 0
+    brackets: list[Rungs] = field(default_factory=list)
+    trials: dict[int, TrialState] = field(default_factory=dict)
+    away: dict[int, TrialState] = field(default_factory=dict)
+    generations: dict[int, int] = field(default_factory=dict)
+    serial: SerialFraction = field(default_factory=SerialFraction)
+    share: int = 0
+    solved_share: int = -1
+    demand: int = 0
+    efficient: int = 0
+    smallest: int = 0
+    claim: int = 0
+    holding: Fraction | int = 0
+    blocked: bool = False
+    below_since: float | None = None
+    start_cost_s: float = 3.0
+    resize_cost_s: float = 3.0
+    ended: bool = False
+    epoch_sum_s: float = 0.0
+    epoch_count: int = 0
+
+    def edit(self, added: StudyAdded) -> None:
+        self.weight = added.weight
+        self.priority = added.priority
+        for rungs, ladder in zip(self.brackets, added.ladders, strict=False):
+            rungs.replan(ladder)
+        self.brackets += [Rungs(ladder) for ladder in added.ladders[len(self.brackets) :]]
+
+    def rungs(self, trial: TrialState) -> Rungs | None:
+        """The ladder that the trial climbs; None in a study without rungs."""
+        return self.brackets[trial.offer.bracket] if trial.offer.bracket < len(self.brackets) else None
+
+    def useful(self, trial: TrialState) -> float:
+        rungs = self.rungs(trial)
+        return 1.0 if rungs is None else rungs.useful(trial.offer.number)
+
+    def rung(self, trial: TrialState) -> int:
+        """Rungs behind the trial: 0 for a new one."""
+        rungs = self.rungs(trial)
+        return trial.offer.rung if rungs is None else rungs.rung_of(trial.offer.number) + 1
+
+    def epochs_ahead(self, trial: TrialState, at: float) -> tuple[float, float]:
+        """(to the next rung, to the top) from now; (1, 1) where there are no rungs."""
+        rungs = self.rungs(trial)
+        if rungs is None:
+            return 1.0, 1.0
+        milestones = rungs.ladder.milestones
+        upcoming = milestones[min(rungs.rung_of(trial.offer.number) + 1, rungs.top)]
+        done = trial.epochs_at(at)
+        return max(0.0, upcoming - done), max(1e-9, milestones[-1] - done)

@@ -1,0 +1,136 @@
+"""Level 2's turn: a study decides about its trials, and the decisions become actions with reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from .dispatch import Dispatcher
+from .elastic_state import ElasticTuning, StudyEntry, TrialState
+from .placement import Cluster
+from .port import Action, Stop
+from .within_study import Candidate, Devices, admission_key, allocate
+
+
+class StudyTurn:
+    """Solves one study within a budget of devices."""
+
+    def __init__(self, cluster: Cluster, dispatch: Dispatcher, tuning: ElasticTuning) -> None:
+        self._cluster = cluster
+        self._dispatch = dispatch
+        self._tuning = tuning
+
+    def take(
+        self, study: StudyEntry, found: list[Candidate], budget: Devices, at: float, *, avoid: Collection[str]
+    ) -> list[Action]:
+        """What the study does with `budget` devices for the candidates `found` at time `at`."""
+        workers = allocate(found, budget=budget, at=at, cost_s=study.resize_cost_s, tuning=self._tuning)
+        by_key = {candidate.trial.key: candidate for candidate in found}
+        actions: list[Action] = []
+        for trial in list(study.trials.values()):
+            if trial.status == "running" or trial.at_rung:
+                actions += self._give_up(study, trial, by_key.get(trial.key), workers.get(trial.key, 0), at)
+        study.blocked = False
+        waiting = [c for c in found if c.trial.status == "waiting" and workers.get(c.trial.key)]
+        waiting.sort(key=lambda c: (-admission_key(c, self._tuning), c.trial.arrival))
+        for candidate in waiting:
+            actions += self._start(study, candidate, workers[candidate.trial.key], avoid)
+        for candidate in found:
+            trial = candidate.trial
+            if trial.status == "running" and workers.get(trial.key, 0) > trial.k:
+                actions += self._grow(study, trial, workers[trial.key], at)
+        study.claim = int(min(study.share, sum(workers.get(c.trial.key, 0) * c.trial.unit for c in found)))
+        if not found:
+            actions += self._close(study)
+        return actions
+
+    def _give_up(
+        self, study: StudyEntry, trial: TrialState, candidate: Candidate | None, workers: int, at: float
+    ) -> Iterator[Action]:
+        """Pause, promote or shrink a running trial."""
+        rungs = study.rungs(trial)
+        standing = self._standing(study, trial)
+        if workers == 0:
+            if trial.offer.can_pause or trial.at_rung:
+                wanted = not trial.at_rung and study.useful(trial) > 0.0
+                yield self._dispatch.pause(trial, f"{_why_pause(study, trial)}; {standing}", involuntary=wanted)
+            return
+        if trial.at_rung and candidate is not None:
+            if rungs is not None:
+                rungs.promote(trial.offer.number)
+            trial.spare = candidate.spare
+            yield self._dispatch.promote(trial, f"goes on from {standing}")
+        if workers < trial.k and trial.status == "running":
+            trial.changed_at, trial.grown = at, False
+            reason = f"from {trial.k} to {workers} workers: others gain more; {standing}"
+            yield self._dispatch.shrink(study, trial, workers, reason)
+
+    def _start(self, study: StudyEntry, candidate: Candidate, workers: int, avoid: Collection[str]) -> Iterator[Action]:
+        trial = candidate.trial
+        start = self._dispatch.start(
+            study, trial, workers, f"{workers} of {study.share} devices; {self._standing(study, trial)}", avoid
+        )
+        if start is None:
+            study.blocked = True
+            return
+        rungs = study.rungs(trial)
+        if rungs is not None and rungs.waits_for_promotion(trial.offer.number):
+            rungs.promote(trial.offer.number)
+        trial.spare = candidate.spare
+        yield start
+
+    def _grow(self, study: StudyEntry, trial: TrialState, workers: int, at: float) -> Iterator[Action]:
+        speed = trial.speed
+        reason = (
+            f"from {trial.k} to {workers} workers: {speed.speedup(workers) / speed.speedup(trial.k):.2f} times as fast"
+            f"; {self._standing(study, trial)}"
+        )
+        before = trial.k
+        resize = self._dispatch.grow(study, trial, workers, reason)
+        if resize is None:
+            return
+        trial.changed_at = at
+        trial.grown = speed.is_measured(before)
+        yield resize
+
+    def _close(self, study: StudyEntry) -> Iterator[Action]:
+        """Nobody runs and nobody may: those who wait have been displaced for good."""
+        if study.away or any(trial.holds for trial in study.trials.values()):
+            return
+        for trial in list(study.trials.values()):
+            rungs = study.rungs(trial)
+            if rungs is None or study.useful(trial) > 0.0:
+                continue
+            rungs.lose(trial.offer.number)
+            del study.trials[trial.offer.number]
+            yield Stop(
+                study=study.name,
+                number=trial.offer.number,
+                generation=trial.offer.generation,
+                reason=self._standing(study, trial),
+            )
+
+    def explain_waiting(self, study: StudyEntry) -> Iterator[tuple[TrialState, str]]:
+        """Why each waiting trial waits, those who would start first in front."""
+        waiting = [t for t in study.trials.values() if t.status == "waiting"]
+        waiting.sort(key=lambda t: (-study.rung(t), -study.useful(t), t.arrival))
+        for trial in waiting:
+            free = self._cluster.free_gpus
+            pool = f"{free} of {self._cluster.num_gpus} GPUs are free" if self._cluster.num_gpus else "no GPU pool"
+            yield trial, f"{self._standing(study, trial)}; study holds {study.holding} of {study.share} devices; {pool}"
+
+    def _standing(self, study: StudyEntry, trial: TrialState) -> str:
+        rungs = study.rungs(trial)
+        number = trial.offer.number
+        if rungs is None or rungs.rung_of(number) < 0:
+            return "new trial"
+        rung = rungs.rung_of(number)
+        return (
+            f"rung {rung}: rank {rungs.rank(number)} of {len(rungs.results[rung])} so far, the best "
+            f"{rungs.quota(rung)} of {rungs.planned_at(rung)} go on, P(useful) {rungs.useful(number):.2f}"
+        )
+
+
+def _why_pause(study: StudyEntry, trial: TrialState) -> str:
+    if study.useful(trial) <= 0.0:
+        return "others have displaced it"
+    return "waits for certainty" if trial.at_rung else "others have a better claim to its devices"

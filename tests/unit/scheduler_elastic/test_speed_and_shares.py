@@ -1,0 +1,86 @@
+"""Speed models and fair shares."""
+
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.scheduler.fair_shares import max_min_shares
+from shoal.scheduler.speed_model import PRIOR_SERIAL_FRACTION, SerialFraction, SpeedModel
+
+
+def model(**known: object) -> SpeedModel:
+    settings_: dict[str, object] = {"k_max": 8, "epoch_s": 60.0, "speedups": (), "serial": SerialFraction()}
+    return SpeedModel(**(settings_ | known))  # type: ignore[arg-type]
+
+
+def test_the_prior_is_amdahl() -> None:
+    expected = 1 / (PRIOR_SERIAL_FRACTION + (1 - PRIOR_SERIAL_FRACTION) / 4)
+    assert model().speedup(4) == pytest.approx(expected)
+
+
+def test_a_measurement_overrides_the_prior() -> None:
+    trial = model()
+    trial.observe(1, 100.0)
+    trial.observe(4, 50.0)
+    assert trial.speedup(4) == pytest.approx(2.0)
+    assert trial.epoch_s(4) == 50.0
+    assert trial.speedup(8) < 4.0, "beyond what was measured the prior keeps its shape at the measured level"
+
+
+def test_no_doubling_more_than_doubles() -> None:
+    trial = model(speedups=(1.0, 5.0, 20.0, 80.0))
+    assert [trial.speedup(k) for k in (1, 2, 4, 8)] == [1.0, 2.0, 4.0, 8.0]
+
+
+def test_gains_end_at_the_most_workers() -> None:
+    trial = model(speedups=(1.0, 1.9, 3.0, 3.05))
+    assert trial.gain(8) == 0.0
+    assert trial.worth(1, 0.5) == 4
+    assert trial.worth(1, 0.001) == 8
+
+
+def test_the_study_learns_its_serial_fraction() -> None:
+    serial = SerialFraction()
+    for _ in range(20):
+        serial.observe(1, 2, 1.25)  # half of the work is serial and more
+    assert serial.value > 0.5
+
+
+@given(
+    capacity=st.integers(0, 9),
+    studies=st.lists(st.tuples(st.sampled_from([0.5, 1.0, 2.0]), st.integers(0, 6)), min_size=1, max_size=3),
+)
+@settings(deadline=None)
+def test_shares_equal_brute_force(capacity: int, studies: list[tuple[float, int]]) -> None:
+    """Invariant 7: of all ways to deal the devices, the one that serves the worst served best, then the next."""
+    weights, demands = [w for w, _ in studies], [d for _, d in studies]
+    shares = max_min_shares(capacity, weights, demands)
+    total = min(capacity, sum(demands))
+    assert sum(shares) == total
+
+    def served(way: tuple[int, ...]) -> list[float]:
+        return sorted((s + 1) / w for s, w, d in zip(way, weights, demands, strict=True) if s < d)
+
+    ways = [w for w in product(*(range(d + 1) for d in demands)) if sum(w) == total]
+    worst = max((served(w)[0] if served(w) else float("inf")) for w in ways)
+    assert not served(tuple(shares)) or served(tuple(shares))[0] == pytest.approx(worst)
+
+
+@given(
+    capacity=st.integers(0, 200),
+    studies=st.lists(st.tuples(st.sampled_from([0.3, 1.0, 2.0, 7.0]), st.integers(0, 90)), min_size=1, max_size=6),
+    who=st.integers(0, 5),
+)
+@settings(deadline=None)
+def test_more_devices_or_weight_never_cost_a_study_its_share(
+    capacity: int, studies: list[tuple[float, int]], who: int
+) -> None:
+    """Invariant 8."""
+    weights, demands = [w for w, _ in studies], [d for _, d in studies]
+    shares = max_min_shares(capacity, weights, demands)
+    assert all(a <= b for a, b in zip(shares, max_min_shares(capacity + 1, weights, demands), strict=True))
+    who %= len(studies)
+    heavier = [w * 1.5 if i == who else w for i, w in enumerate(weights)]
+    assert max_min_shares(capacity, heavier, demands)[who] >= shares[who]
