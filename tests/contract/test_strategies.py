@@ -50,6 +50,11 @@ TINY = {"finite", "single"}
 UP = (Objective(metric="score", direction="maximize"),)
 
 EAGER: dict[str, dict[str, object]] = {  # options that bring the models in after a few trials
+    "random_forest": {"n_startup_trials": 3, "n_trees": 5},
+    "bayesian": {"n_startup_trials": 3},
+    "evolution": {"population": 4},
+    "portfolio": {"n_startup_trials": 3},
+    "reinforcement": {"n_startup_trials": 3, "batch": 2, "likelihood_steps": 2},
     "tpe": {"n_startup_trials": 3},
     "gp": {"n_startup_trials": 3},
     "cmaes": {"popsize": 3},
@@ -61,10 +66,11 @@ EAGER: dict[str, dict[str, object]] = {  # options that bring the models in afte
     "optuna:NSGAIIISampler": {"population_size": 3},
 }
 SLOW = {"gp", "optuna:GPSampler"}
+HEAVY = {"bayesian", "portfolio", "random_forest", "reinforcement"}
 NEEDS_FINITE = {"optuna:BruteForceSampler"}
 
 CASES = [
-    pytest.param(name, space, id=f"{name}-{space}", marks=[pytest.mark.slow] if name in SLOW else [])
+    pytest.param(name, space, id=f"{name}-{space}", marks=[pytest.mark.slow] if name in SLOW | HEAVY else [])
     for name in strategies.names()
     for space in SPACES
     if not (name in NEEDS_FINITE and SPACES[space].size() is None)
@@ -76,8 +82,8 @@ def made(name: str, space: Space | None) -> Strategy:
 
 
 def made_light(name: str, space: Space) -> Strategy:
-    """The same, with Gaussian processes that come in late: they cost a second an ask."""
-    options = {"n_startup_trials": 12} if name in SLOW else EAGER.get(name, {})
+    """The same, with models that come in late: they cost up to a second an ask."""
+    options = {"n_startup_trials": 12} if name in SLOW | HEAVY else EAGER.get(name, {})
     return strategies.make(Chosen(name=name, options=options), space, UP, seed=3)
 
 
@@ -141,7 +147,7 @@ class Run:
 
 
 def lengths(name: str) -> int:
-    return 8 if name in SLOW else 24
+    return 8 if name in SLOW else 14 if name in HEAVY else 24
 
 
 @pytest.mark.parametrize(("name", "space_name"), CASES)

@@ -1,0 +1,169 @@
+"""The frame of every strategy that fits a model to the results and tries where the model expects an improvement.
+
+Sequential model-based optimisation (Hutter et al. 2011, "SMAC", Algorithm 1), by ask and tell. A pending trial, also
+one of the same ask, enters the model with the loss that the model expects there, so that two workers do not try one
+place. A proposal depends on the told set, the pending ones, its number and the seed alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from ...spaces import Configuration, Space
+from ..spec import Objective
+from .cube import UnitCube
+from .moves import best_rows, children
+from .one_thread import one_thread
+from .port import Pending, Proposal, Result
+from .told import Told, standardised
+from .unseen import Unseen
+
+BLOCK, BLOCKS = 125, 8
+"""Random candidates come in blocks that stay for eight asks: a block costs as much as scoring it."""
+GOOD = 8
+"""Best trials that children and local searches start from."""
+CHILDREN = 48
+"""Children of each of them among the first candidates."""
+LOOKED_AT = 256
+"""Best candidates that are built and checked against rules and former trials before a random one stands in."""
+
+
+class Belief(Protocol):
+    """A model that has seen some trials."""
+
+    def mean(self, rows: np.ndarray) -> np.ndarray:
+        """Expected standardised losses."""
+        ...
+
+    def log_improvement(self, rows: np.ndarray) -> np.ndarray:
+        """How much better than the best so far a trial is expected to be: its logarithm."""
+        ...
+
+
+class Model(Protocol):
+    """Learns standardised losses from rows of the cube.
+
+    `rank_share`: the weight of the ranks in the losses it likes, see `told.standardised`.
+    """
+
+    rank_share: float
+
+    def fit(self, rows: np.ndarray, losses: np.ndarray, rng: np.random.Generator) -> Belief:
+        """A belief from scratch: equal calls give equal beliefs."""
+        ...
+
+    def extended(self, belief: Belief, rows: np.ndarray, losses: np.ndarray, rng: np.random.Generator) -> Belief:
+        """A belief that has seen further rows, without looking for better hyperparameters."""
+        ...
+
+
+class ModelSearch:
+    """Model-based search.
+
+    Args:
+        title: how reasons call it.
+        startup: random trials before the model.
+        random_share: of how many later trials a random one is, against a model that fools itself.
+        seed: the study's.
+    """
+
+    uses_history = True
+    replays_asks = False
+
+    def __init__(
+        self,
+        title: str,
+        space: Space,
+        objectives: Sequence[Objective],
+        model: Model,
+        cube: UnitCube,
+        *,
+        startup: int,
+        random_share: float,
+        seed: int,
+    ) -> None:
+        self._title = title
+        self._space = space
+        self._cube = cube
+        self._model = model
+        self._startup = startup
+        self._random_share = random_share
+        self._seed = seed
+        self._told = Told(objectives)
+        self._unseen = Unseen(space)
+        self._rows: dict[str, np.ndarray] = {}
+        self._blocks: dict[int, np.ndarray] = {}
+
+    def tell(self, results: Sequence[Result]) -> None:
+        self._told.tell(results)
+        self._unseen.note(result.config for result in results)
+
+    def ask(self, first_number: int, n: int, pending: Sequence[Pending], seed: int) -> list[Proposal]:
+        self._unseen.note(trial.config for trial in pending)
+        lies = [trial.config for trial in pending if trial.config is not None]
+        proposals: list[Proposal] = []
+        for number in range(first_number, first_number + n):
+            proposal = self._propose(number, lies, seed)
+            if proposal is None or proposal.config is None:
+                break
+            lies.append(proposal.config)
+            proposals.append(proposal)
+        return proposals
+
+    def _propose(self, number: int, pending: Sequence[Configuration], seed: int) -> Proposal | None:
+        """One configuration; None when the space is exhausted."""
+        losses = self._told.losses(np.random.default_rng((seed, 2)))
+        opened = len(losses) + len(pending)
+        if opened < self._startup or len(losses) < max(2, self._startup // 2):
+            return self._random(number, f"random start, {opened} of {self._startup}")
+        rng = np.random.default_rng((seed, number))
+        if rng.random() < self._random_share:
+            return self._random(number, "random, against a model that fools itself")
+        with one_thread():
+            return self._modelled(number, losses, pending, rng)
+
+    def _modelled(
+        self, number: int, losses: np.ndarray, pending: Sequence[Configuration], rng: np.random.Generator
+    ) -> Proposal | None:
+        configs = [lesson.config for lesson in self._told.lessons()]
+        rows = np.array([self._row(config) for config in configs])
+        belief = self._model.fit(rows, standardised(losses, rank_share=self._model.rank_share), rng)
+        if pending:
+            waiting = np.array([self._row(config) for config in pending])
+            belief = self._model.extended(belief, waiting, belief.mean(waiting), rng)
+        good = rows[np.argsort(losses, kind="stable")[:GOOD]]
+        born = children(self._cube, np.repeat(good, CHILDREN, axis=0), rng)
+        candidates = np.vstack([self._random_rows(number), born])
+        ranked = best_rows(self._cube, belief.log_improvement, candidates, good, rng)
+        reason = f"{self._title} from {len(losses)} results, {len(pending)} trials open"
+        for row in ranked[:LOOKED_AT]:
+            config = self._cube.decode(row)
+            if config in self._unseen and self._space.holds(config):
+                self._unseen.note([config])
+                return Proposal(config=config, reason=reason)
+        return self._random(number, f"{reason}; random, since what the model wants was tried or breaks a rule")
+
+    def _random(self, number: int, reason: str) -> Proposal | None:
+        rng = np.random.default_rng((self._seed, number))
+        config = self._unseen.draw(lambda: self._space.sample(rng), rng)
+        return None if config is None else Proposal(config=config, reason=reason)
+
+    def _row(self, config: Configuration) -> np.ndarray:
+        key = config.key()
+        if key not in self._rows:
+            self._rows[key] = self._cube.encode([config], np.random.default_rng(self._seed))[0]
+        return self._rows[key]
+
+    def _random_rows(self, number: int) -> np.ndarray:
+        """The random candidates of trial `number`: a window over an endless list of blocks."""
+        wanted = range(number, number + BLOCKS)
+        self._blocks = {
+            place: self._blocks[place]
+            if place in self._blocks
+            else self._cube.draw(np.random.default_rng((self._seed, place, 1)), BLOCK)
+            for place in wanted
+        }
+        return np.vstack([self._blocks[place] for place in wanted])

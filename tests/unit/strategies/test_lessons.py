@@ -1,0 +1,102 @@
+"""What results teach: losses of every kind of end, several objectives, expected improvement."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from shoal.search.spec import Objective
+from shoal.search.strategies.fronts import front_ranks
+from shoal.search.strategies.improvement import log_improvement
+from shoal.search.strategies.port import Result
+from shoal.search.strategies.told import CLIP, Told, standardised
+from shoal.spaces import Float, Space
+
+SPACE = Space(x=Float(0.0, 1.0))
+UP = (Objective(metric="score", direction="maximize"),)
+BOTH = (Objective(metric="score", direction="maximize"), Objective(metric="latency_ms", direction="minimize"))
+
+
+def result(number: int, values: tuple[float, ...] | None, state: str = "completed", **more: object) -> Result:
+    config = SPACE.configuration({"x": number / 100})
+    return Result(number=number, config=config, state=state, values=values, **more)  # type: ignore[arg-type]
+
+
+def test_every_end_has_a_loss() -> None:
+    """Failed, NaN, infinite and infeasible trials are as bad as the worst, stopped ones no better than the middle."""
+    told = Told(UP)
+    told.tell(
+        [
+            result(6, (9.0,), "cancelled"),
+            result(0, (3.0,)),
+            result(5, (5.0,), "stopped"),
+            result(1, (1.0,)),
+            result(2, None, "failed"),
+            result(3, (math.nan,)),
+            result(4, None, "infeasible"),
+            result(7, (math.inf,)),
+            result(8, (2.0,)),
+        ]
+    )
+    lessons = told.lessons()
+    assert [lesson.number for lesson in lessons] == [0, 1, 2, 3, 4, 5, 7, 8]
+    assert told.losses(np.random.default_rng(0)).tolist() == [-3.0, -1.0, -1.0, -1.0, -1.0, -2.0, -1.0, -2.0]
+
+
+def test_nothing_finite_is_no_lesson_yet() -> None:
+    told = Told(UP)
+    told.tell([result(0, None, "failed"), result(1, (math.nan,))])
+    assert len(told.losses(np.random.default_rng(0))) == 0
+
+
+def test_several_objectives_are_seen_from_changing_directions() -> None:
+    told = Told(BOTH)
+    told.tell([result(0, (1.0, 9.0)), result(1, (0.0, 1.0)), result(2, (0.5, 9.0)), result(3, None, "failed")])
+    best = {int(np.argmin(told.losses(np.random.default_rng(seed)))) for seed in range(30)}
+    assert best == {0, 1}
+    assert all(
+        told.losses(np.random.default_rng(seed))[2] > told.losses(np.random.default_rng(seed))[0] for seed in (1, 2)
+    )
+
+
+def test_who_proposed_comes_back() -> None:
+    told = Told(UP)
+    told.tell([result(0, (1.0,), attrs={"by": "forest"}), result(1, (1.0,), attrs=None)])
+    assert [lesson.by for lesson in told.lessons()] == ["forest", ""]
+
+
+@pytest.mark.parametrize("rank_share", [0.0, 0.5, 1.0])
+def test_standardised_losses_keep_their_order_and_bound_outliers(rank_share: float) -> None:
+    losses = np.array([3.0, 1.0, 2.0, 1e12, 2.5, 1.5])
+    scores = standardised(losses, rank_share=rank_share)
+    assert abs(scores.mean()) < 1e-9 and abs(scores.std() - 1.0) < 1e-9
+    assert np.all(np.diff(scores[np.argsort(losses)]) >= 0)
+    assert scores.max() <= 2 * CLIP
+    assert standardised(np.full(4, 7.0), rank_share=rank_share).tolist() == [0.0] * 4
+
+
+def test_log_improvement_is_the_logarithm_of_expected_improvement() -> None:
+    from scipy.stats import norm
+
+    mean, deviation = np.linspace(-3, 6, 50), np.linspace(0.1, 2.0, 50)
+    z = (0.0 - mean) / deviation
+    expected = deviation * (norm.pdf(z) + z * norm.cdf(z))
+    seen = expected > 1e-12
+    assert np.allclose(log_improvement(mean, deviation, 0.0)[seen], np.log(expected[seen]), atol=1e-4)
+
+
+def test_log_improvement_still_ranks_where_improvement_underflows() -> None:
+    far = log_improvement(np.array([1.0, 1e2, 1e3, 1e6, 1e9]), np.ones(5), 0.0)
+    assert np.all(np.isfinite(far)) and np.all(np.diff(far) < 0)
+
+
+def test_fronts_come_before_crowding() -> None:
+    """Two fronts: in the first the ends come before the middle, then the dominated ones, at last the failed."""
+    losses = [(0.0, 4.0), (1.9, 2.1), (4.0, 0.0), (5.0, 5.0), None, (2.0, 2.0)]
+    ranks = front_ranks(losses)
+    assert sorted(ranks[[0, 2]].tolist()) == [0.0, 1.0]
+    assert sorted(ranks[[1, 5]].tolist()) == [2.0, 3.0]
+    assert ranks[3] == 4.0 and ranks[4] == 5.0
+    assert len(front_ranks([None, None])) == 0
