@@ -10,22 +10,24 @@ With one shard there is nothing to sum and only one worker can ever run the tria
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from ..errors import TrialError
-from .buffers import Buffers
+from .buffers import Buffers, Snapshot
 from .data_source import MicroBatch, call_with
 from .group import Group
-from .group_sum import Leaf, add, sum_over_workers
+from .group_sum import Leaf, add, calls, divided, exchange, weight_of
 from .seeding import derive_seed, seed_all
 from .sharded_loader import GlobalBatch
 from .tree_sum import TreeSum
 
 if TYPE_CHECKING:
     from torch import nn
+
+    from .step_boundary import StepBoundary
 
 LossFunction = Callable[..., Any]
 Weight = Any  # a number or a 0-d tensor: never read back from the device
@@ -37,18 +39,22 @@ class Backward:
     """The backward pass of one trial.
 
     Args:
-        modules: whose parameters and buffers the pass looks after.
-        extra: parameters that only an optimizer knows.
+        modules: whose buffers the pass looks after.
+        parameters: whose gradients.
+        boundary: called, and told who called it, along with the exchange of gradients.
     """
 
     def __init__(
-        self, group: Group, modules: Iterable[nn.Module], extra: Iterable[torch.Tensor]
+        self,
+        group: Group,
+        modules: Iterable[nn.Module],
+        parameters: Sequence[torch.Tensor],
+        boundary: StepBoundary,
     ) -> None:
         self._group = group
-        self._modules = list(modules)
-        own = (parameter for module in self._modules for parameter in module.parameters())
-        self._parameters = list({id(p): p for group_ in (own, extra) for p in group_}.values())
-        self._buffers = Buffers(self._modules)
+        self._boundary = boundary
+        self._parameters = parameters
+        self._buffers = Buffers(modules)
         double = any(parameter.dtype == torch.float64 for parameter in self._parameters)
         self._loss_dtype = torch.float64 if double else torch.float32
         for parameter in self._parameters:
@@ -64,15 +70,31 @@ class Backward:
         Raises:
             TrialError: `loss_fn` returned something else than a pair, or a loss without a gradient.
         """
+        batch.backwards += 1
+        if batch.shards == 1:
+            return self._plain(loss_fn, batch.share().micro_batches[0], scaler)
+        return self._sharded(loss_fn, batch, scaler)
+
+    def check(self, batch: object) -> None:
+        """Refuse what is no batch of the loader.
+
+        Raises:
+            TrialError: it is none.
+        """
         if not isinstance(batch, GlobalBatch):
             raise TrialError(
                 f"backward was given a {type(batch).__name__}, not a batch of the loader.",
                 "Loop over what trial.prepare(...) returned.",
             )
-        batch.backwards += 1
-        if batch.shards == 1:
-            return self._plain(loss_fn, batch.micro_batches[0], scaler)
-        return self._sharded(loss_fn, batch, scaler)
+
+    def again(self, loss: torch.Tensor, scaler: Any) -> torch.Tensor:
+        """A pass that was made before: only its loss is repeated. Optimizers find no gradients and do nothing; one that
+        is stepped by a scaler needs some, or the scaler complains."""
+        if scaler is not None:
+            scaler.scale(loss)
+            for parameter in self._parameters:
+                parameter.grad = torch.zeros_like(parameter)
+        return loss
 
     def _plain(self, loss_fn: LossFunction, micro_batch: MicroBatch, scaler: Any) -> torch.Tensor:
         loss_sum, weight = _loss_of(loss_fn, micro_batch)
@@ -82,12 +104,56 @@ class Backward:
         return loss.detach()
 
     def _sharded(self, loss_fn: LossFunction, batch: GlobalBatch, scaler: Any) -> torch.Tensor:
-        earlier = [parameter.grad for parameter in self._parameters]  # accumulated by passes before this one
+        alone = self._group.world_size == 1
+        total = self._alone(loss_fn, batch, scaler) if alone else self._with_others(loss_fn, batch, scaler)
+        for parameter, gradient in zip(self._parameters, total.gradients, strict=True):
+            if gradient is not None:
+                parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
+        seed_all(derive_seed(batch.seed, "after", batch.backwards))
+        mean: torch.Tensor = total.loss / _divisor(total.weight)
+        return mean.to(self._loss_dtype)
+
+    def _alone(self, loss_fn: LossFunction, batch: GlobalBatch, scaler: Any) -> Leaf:
+        """Loss, weight and mean gradients, all shards being this worker's."""
+        total = self._own_shards(loss_fn, batch, scaler, self._buffers.snapshot())
+        assert total is not None, "a batch has at least one sample"
+        divisor = _divisor(total.weight)
+        for gradient in total.gradients:
+            if gradient is not None:
+                gradient.div_(divisor)
+        return total
+
+    def _with_others(self, loss_fn: LossFunction, batch: GlobalBatch, scaler: Any) -> Leaf:
+        """Loss, weight and mean gradients over all workers, whoever is lost on the way."""
         before = self._buffers.snapshot()
+
+        def work() -> list[torch.Tensor]:
+            self._buffers.restore(before)
+            mine = self._own_shards(loss_fn, batch, scaler, before)
+            call = self._boundary.is_called()
+            exchanged = exchange(self._group, mine, self._parameters, call=call)
+            buffers = [buffer.detach().clone() for buffer in self._buffers.tensors()]
+            if buffers:
+                self._group.broadcast(buffers)
+            return [*exchanged, *buffers]
+
+        result = self._group.together(work)
+        count = len(self._buffers.tensors())
+        exchanged, buffers = result[: len(result) - count], result[len(result) - count :]
+        with torch.no_grad():
+            for buffer, values in zip(self._buffers.tensors(), buffers, strict=True):
+                buffer.copy_(values)
+        self._boundary.count(calls(exchanged))
+        return divided(exchanged, self._parameters, _divisor(weight_of(exchanged)))
+
+    def _own_shards(self, loss_fn: LossFunction, batch: GlobalBatch, scaler: Any, before: Snapshot) -> Leaf | None:
+        """The sum over this worker's shards, None without any; buffers are left as its first shard made them."""
+        owned, micro_batches = batch.share()
+        earlier = [parameter.grad for parameter in self._parameters]  # accumulated by passes before this one
         after = None
         tree: TreeSum[Leaf] = TreeSum(add)
         try:
-            for shard, micro_batch in zip(batch.owned, batch.micro_batches, strict=False):
+            for shard, micro_batch in zip(owned, micro_batches, strict=False):
                 if after is not None or shard > 0:
                     self._buffers.restore(before)
                 seed_all(derive_seed(batch.seed, "backward", batch.backwards, shard))
@@ -99,19 +165,7 @@ class Backward:
                 parameter.grad = gradient
         if after is not None:
             self._buffers.restore(after)
-        total = tree.total()
-        if self._group.world_size > 1:
-            total = sum_over_workers(self._group, total, self._parameters, self._loss_dtype)
-            self._group.broadcast(self._buffers.tensors())
-        assert total is not None, "a batch has at least one sample"
-        divisor = _divisor(total.weight)
-        for parameter, gradient in zip(self._parameters, total.gradients, strict=True):
-            if gradient is not None:
-                gradient.div_(divisor)
-                parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
-        seed_all(derive_seed(batch.seed, "after", batch.backwards))
-        mean: torch.Tensor = total.loss / divisor.to(total.loss.dtype)
-        return mean
+        return tree.total()
 
     def _leaf(self, loss_fn: LossFunction, micro_batch: MicroBatch, scaler: Any) -> Leaf:
         for parameter in self._parameters:
@@ -124,7 +178,7 @@ class Backward:
             weight = weight.detach().double()
         else:
             weight = torch.full((), weight, dtype=torch.float64, device=loss_sum.device)
-        return Leaf(loss_sum.detach().to(self._loss_dtype), weight, [p.grad for p in self._parameters])
+        return Leaf(loss_sum.detach().double(), weight, [p.grad for p in self._parameters])
 
 
 def _loss_of(loss_fn: LossFunction, micro_batch: MicroBatch) -> tuple[torch.Tensor, Weight]:

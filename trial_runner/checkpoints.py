@@ -19,8 +19,8 @@ import json
 import math
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,6 +66,11 @@ class Checkpoint:
     state: State
     user: bytes | None
 
+    @property
+    def running(self) -> State:
+        """What the epoch that was under way had come to (`RunningEpoch.capture`); None between two epochs."""
+        return self.state.get("running")
+
 
 class CheckpointFolder:
     """The checkpoints of one trial.
@@ -80,6 +85,8 @@ class CheckpointFolder:
         self.path = path
         self._sign = -1.0 if direction == "maximize" else 1.0
         self._durable = durable
+        self._values: dict[int, float | None] | None = None
+        """Value by epoch of what is on disk, read once: reading every header again cost half of each write."""
 
     def write(
         self,
@@ -110,12 +117,12 @@ class CheckpointFolder:
             tensor_bytes=sum(map(len, values)),
             user_bytes=None if user is None else len(user),
         )
-        head = json.dumps(asdict(header)).encode() + b"\n"
+        head = json.dumps({name: getattr(header, name) for name in header.__slots__}).encode() + b"\n"
         parts: list[bytes | memoryview] = [head, state_body, *values, user or b""]
         digest = hashlib.sha256()
         for part in parts:
             digest.update(part)
-        final = self.path / f"epoch-{epoch:08d}.ckpt"
+        final = self._file(epoch)
         draft = final.with_name(f".{final.name}.{os.getpid()}")
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -132,7 +139,7 @@ class CheckpointFolder:
                 f"checkpoint {final} cannot be written: {error.strerror}.",
                 "Free disk space, or fix the folder's permissions.",
             ) from error
-        self._drop_old()
+        self._drop_old(epoch, header.value)
         return final
 
     def newest(self) -> tuple[Checkpoint | None, list[str]]:
@@ -149,28 +156,38 @@ class CheckpointFolder:
         """The epochs on disk, rising."""
         return [_epoch(path) for path in self._files()]
 
-    def best(self) -> Path | None:
-        """The file of the best value, the earliest among equals; None when no value was reported."""
-        scored = []
+    def _best_of(self, values: Mapping[int, float | None]) -> int | None:
+        scored = [(self._sign * value, epoch) for epoch, value in values.items() if value is not None]
+        return min(scored)[1] if scored else None
+
+    def _read_values(self) -> dict[int, float | None]:
+        """Value by epoch; None without one, also where a header cannot be read."""
+        values: dict[int, float | None] = {}
         for path in self._files():
             try:
-                value = _read_header(path)[1].value
+                values[_epoch(path)] = _read_header(path)[1].value
             except (Unreadable, OSError):
-                continue
-            if value is not None:
-                scored.append((self._sign * value, _epoch(path), path))
-        return min(scored)[2] if scored else None
+                values[_epoch(path)] = None
+        return values
+
+    def _file(self, epoch: int) -> Path:
+        return self.path / f"epoch-{epoch:08d}.ckpt"
 
     def _files(self) -> list[Path]:
         if not self.path.is_dir():
             return []
         return sorted((p for p in self.path.iterdir() if _NAME.fullmatch(p.name)), key=_epoch)
 
-    def _drop_old(self) -> None:
-        best = self.best()
-        for path in self._files()[:-NEWEST_KEPT]:
-            if path != best:
-                path.unlink(missing_ok=True)
+    def _drop_old(self, epoch: int, value: float | None) -> None:
+        """`epoch` was just written with `value`."""
+        if self._values is None:
+            self._values = self._read_values()
+        self._values[epoch] = value
+        best = self._best_of(self._values)
+        for old in sorted(self._values)[:-NEWEST_KEPT]:
+            if old != best:
+                self._file(old).unlink(missing_ok=True)
+                del self._values[old]
 
 
 def _epoch(path: Path) -> int:

@@ -29,6 +29,9 @@ from .study_setup import StudySetup
 TERM_GRACE_S = 5.0
 """How long a program may take to end after SIGTERM: enough to write a small file; others wait for its devices."""
 
+ENDED_CHECK_S = 1.0
+"""A silence after which it is looked whether the program itself has ended."""
+
 READ_BYTES = 1 << 16
 
 
@@ -94,7 +97,10 @@ class _Watch:
             selector.register(self._link, selectors.EVENT_READ, None)
             open_streams = 2
             while open_streams:
-                for key, _ in selector.select():
+                ready = selector.select(ENDED_CHECK_S)
+                if not ready and self._program.poll() is not None:
+                    break  # what it left running in the background holds the streams open
+                for key, _ in ready:
                     if key.data is None:
                         self._obey()
                     elif not self._follow(key.data):

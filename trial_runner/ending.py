@@ -14,7 +14,7 @@ from .messages import Json
 class Ending:
     """The facts of `Ended` that only the worker knows; `message` becomes its reason."""
 
-    outcome: Literal["completed", "stopped", "failed", "paused"]
+    outcome: Literal["completed", "stopped", "failed", "paused", "released"]
     message: str
     value: Json = None
     failure: str | None = None

@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CodeError, TrialError
+from .elastic_group import ElasticGroup
 from .ending import Ending
 from .link import Link
-from .messages import Json
+from .messages import FailAt, Json
 from .metrics import as_number
+from .pulse import beat
+from .step_boundary import arrival
 from .study_setup import PICKLED, StudySetup, setup_file
 
 if TYPE_CHECKING:
@@ -91,11 +94,19 @@ def _call_with_trial(
 ) -> Ending:
     from .trial import Trial
 
+    group = None
+    if assignment["max_workers"] > 1:
+        group = ElasticGroup(link, f"{assignment['number']}/{assignment['generation']}")
+        beat(link)
+        if assignment["workers"] > 1 and not assignment["arrives"]:
+            group.form_first()
     trial = Trial(
         config=configuration_of(setup, assignment), number=assignment["number"], seed=assignment["seed"], link=link,
         checkpoint_dir=Path(assignment["checkpoint_dir"]), max_workers=assignment["max_workers"],
         max_shards=assignment["max_shards"], metric=assignment["metric"], direction=assignment["direction"],
-        reported_step=assignment["reported_step"],
+        reported_step=assignment["reported_step"], group=group, elastic=group,
+        arrive=functools.partial(arrival, group) if group is not None and assignment["arrives"] else None,
+        fail_at=None if assignment["fail_at"] is None else FailAt(**assignment["fail_at"]), trace=assignment["trace"],
     )
     say_started(link)
     try:

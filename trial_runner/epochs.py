@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from .metrics import EpochMeans
 from .progress import Progress
 from .reports import Reports
+from .running_epoch import RunningEpoch
 from .trial_memory import TrialMemory
 
 
@@ -16,6 +17,7 @@ def run_epochs(
     memory: TrialMemory,
     reports: Reports,
     means: EpochMeans,
+    running: RunningEpoch,
     begin_epoch: Callable[[], None],
 ) -> Iterator[int]:
     """Yield the indices of one loop's epochs, from where an earlier run of the trial left off.
@@ -39,7 +41,10 @@ def run_epochs(
     if resumed is not None and progress.loop <= resumed.header.loop:
         if progress.loop < resumed.header.loop:
             return
-        memory.restore(resumed)
+        if resumed.running is None:
+            memory.restore(resumed)
+        else:
+            running.replay(resumed.running)
         progress.epoch = resumed.header.epoch
         progress.loop_epoch = resumed.header.loop_epoch
         reports.last_step = resumed.header.step
@@ -47,6 +52,8 @@ def run_epochs(
     try:
         while progress.loop_epoch < n:
             begin_epoch()
+            running.begin()
+            memory.begin_epoch()
             yield progress.loop_epoch
             means.clear()
             progress.epoch += 1

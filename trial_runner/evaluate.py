@@ -38,17 +38,21 @@ def evaluate(
         TrialError: `fn` returned something else.
     """
     starts = range(0, len(source), batch_size)
-    entries = torch.zeros(2 * len(starts), dtype=torch.float64, device=device)
-    with torch.no_grad(), _evaluating(modules) as begin_batch, preserved_rng():
-        for place in range(group.rank, len(starts), group.world_size):
-            begin_batch()
-            seed_all(derive_seed(seed, "evaluate", place))
-            batch = to_device(source.fetch(slice(starts[place], min(starts[place] + batch_size, len(source)))), device)
-            total, weight = _sum_and_weight(call_with(fn, batch))
-            entries[2 * place] = total
-            entries[2 * place + 1] = weight
-    group.tree_sum(entries)  # every entry is some worker's value plus zeros
-    values = entries.tolist()
+
+    def work() -> list[torch.Tensor]:
+        entries = torch.zeros(2 * len(starts), dtype=torch.float64, device=device)
+        with torch.no_grad(), _evaluating(modules) as begin_batch, preserved_rng():
+            for place in range(group.rank, len(starts), group.world_size):
+                begin_batch()
+                seed_all(derive_seed(seed, "evaluate", place))
+                samples = slice(starts[place], min(starts[place] + batch_size, len(source)))
+                total, weight = _sum_and_weight(call_with(fn, to_device(source.fetch(samples), device)))
+                entries[2 * place] = total
+                entries[2 * place + 1] = weight
+        group.tree_sum(entries)  # every entry is some worker's value plus zeros
+        return [entries]
+
+    values = group.together(work)[0].tolist()
     weight = tree_sum(values[1::2])
     return tree_sum(values[::2]) / weight if weight else float("nan")
 

@@ -5,13 +5,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import torch
 
 Json = Any  # a JSON value: the one named boundary where the type is open
+
+
+class PeerLost(BaseException):
+    """Another worker of the group no longer answers; raised by what exchanges something with it.
+
+    Not an `Exception`: it is caught where the exchange began, and must pass through anything in between.
+    """
 
 
 class Group(Protocol):
@@ -23,8 +30,8 @@ class Group(Protocol):
     @property
     def world_size(self) -> int: ...
 
-    def tree_sum(self, flat: torch.Tensor) -> None:
-        """Replace `flat` (1-d) on every worker by the sum over workers, neighbours first: ((0+1)+(2+3))+..."""
+    def tree_sum(self, *flats: torch.Tensor) -> None:
+        """Replace each tensor (1-d) on every worker by its sum over workers, neighbours first: ((0+1)+(2+3))+..."""
         ...
 
     def broadcast(self, tensors: Sequence[torch.Tensor]) -> None:
@@ -35,6 +42,14 @@ class Group(Protocol):
         """Rank 0's value, on every worker."""
         ...
 
+    def together(self, work: Callable[[], list[torch.Tensor]]) -> list[torch.Tensor]:
+        """What `work` returns, the same on every worker.
+
+        `work` exchanges something first and last, and changes nothing that it cannot do again: when workers are lost
+        on the way, those that are left repeat it, each for its new rank, or get its result from one that has it.
+        """
+        ...
+
 
 class SoloGroup:
     """One worker: nothing to exchange."""
@@ -42,7 +57,7 @@ class SoloGroup:
     rank = 0
     world_size = 1
 
-    def tree_sum(self, flat: torch.Tensor) -> None:
+    def tree_sum(self, *flats: torch.Tensor) -> None:
         """The sum over one worker is what it has."""
 
     def broadcast(self, tensors: Sequence[torch.Tensor]) -> None:
@@ -50,3 +65,21 @@ class SoloGroup:
 
     def agree(self, value: Json) -> Json:
         return value
+
+    def together(self, work: Callable[[], list[torch.Tensor]]) -> list[torch.Tensor]:
+        return work()
+
+
+def decide(group: Group, choose: Callable[[], Json]) -> Json:
+    """What `choose` returns on rank 0, on every worker; a successor of a lost rank 0 chooses again."""
+    if group.world_size == 1:
+        return choose()
+    import json
+
+    import torch
+
+    def work() -> list[torch.Tensor]:
+        chosen = group.agree(choose() if group.rank == 0 else None)
+        return [torch.frombuffer(bytearray(json.dumps(chosen).encode()), dtype=torch.uint8)]
+
+    return json.loads(bytes(group.together(work)[0].tolist()))

@@ -1,14 +1,17 @@
 """The worker's end of the wire: how a running trial talks to its node.
 
-Worker → agent: `started`, `report(step, metrics, can_pause)`, `suggest(path, domain)`, `warn(text)`, `paused(step)`,
-`ended(outcome, value, failure, message, phases_s)`.
-Agent → worker: `assign(...)`, `verdict(step, verdict, reason)`, `suggestion(path, value, error)`, `pause(reason)`.
+Worker → agent: `started`, `report(step, metrics, can_pause)`, `suggest(path, domain)`, `warn(text)`,
+`ended(outcome, value, failure, message, phases_s)`; of several workers also `ready`, `forming(formation)`,
+`formed(formation, stall_s)`, `lost(completed)`, `beat`.
+Agent → worker: `assign(...)`, `verdict(step, verdict, reason)`, `suggestion(path, value, error)`, `pause(reason)`; to
+several workers also `form`, `resize`, `recover` (`elastic_group.py`), `called_off(formation)`.
 """
 
 from __future__ import annotations
 
 import select
 import socket
+import threading
 from collections import deque
 from typing import Any
 
@@ -34,6 +37,7 @@ class Link:
         self._socket = end
         self._lines = Lines()
         self._arrived: deque[Message] = deque()
+        self._sending = threading.Lock()  # signs of life come from a thread of their own
         self.pause_requested: str | None = None
 
     def fileno(self) -> int:
@@ -46,7 +50,8 @@ class Link:
             LinkClosed: the agent has gone.
         """
         try:
-            self._socket.sendall(encode(kind, fields))
+            with self._sending:
+                self._socket.sendall(encode(kind, fields))
         except OSError as gone:
             raise LinkClosed(str(gone)) from None
 
@@ -90,6 +95,9 @@ class Link:
         if not received:
             raise LinkClosed("the node closed the connection")
         for message in self._lines.feed(received):
+            if message["kind"] == "assign":  # what came before was for the former trial of a worker that is used again
+                self._arrived.clear()
+                self.pause_requested = None
             if message["kind"] == "pause":
                 self.pause_requested = message["reason"]
             else:

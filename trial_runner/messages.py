@@ -49,12 +49,24 @@ class PrepareStudy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FailAt:
+    """For tests: before the backward pass of batch `step` (from 1) of `epoch` (from 0), the worker that is `rank` then
+    dies ("kill"; "stop": it only falls silent; "raise"), or finds that the trial was asked to pause ("pause")."""
+
+    rank: int
+    epoch: int
+    step: int
+    how: Literal["kill", "stop", "raise", "pause"] = "kill"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchTrial:
-    """Start, or resume, trial `number`.
+    """Start, or resume, trial `number`, with one worker a slot.
 
     `metric`, `direction` and `value_from`: the first objective, so that the checkpoint of the best epoch is kept.
     `reported_step`: the last step the head knows of (reports at or below it are not sent again). `suggested`: answers
     given so far (define by run). `time_limit_s`: what is left of the trial's own limit, None without one.
+    `fail_at`: for tests. `trace`: keep digests of the state before every step (`trace.py`).
     """
 
     study: str
@@ -70,6 +82,23 @@ class LaunchTrial:
     reported_step: int = 0
     suggested: Mapping[str, Json] = field(default_factory=dict)
     time_limit_s: float | None = None
+    fail_at: FailAt | None = None
+    trace: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResizeTrial:
+    """Go over to one worker a slot at the next step boundary, while the trial runs; the reply is `Resized`.
+
+    Slots that the trial has already keep their workers. `resize` names the order. Ignored when the trial cannot
+    change: it has no exact step boundaries, or the number of slots is no power of two.
+    """
+
+    study: str
+    number: int
+    generation: int
+    resize: int
+    slots: tuple[Slot, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +153,7 @@ class ForgetStudy:
 
 
 Instruction = (
-    PrepareStudy | LaunchTrial | AnswerReport | AnswerSuggestion | PauseTrial | KillTrial | ForgetStudy
+    PrepareStudy | LaunchTrial | ResizeTrial | AnswerReport | AnswerSuggestion | PauseTrial | KillTrial | ForgetStudy
 )
 
 
@@ -179,6 +208,24 @@ class SuggestionAsked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Resized:
+    """The trial runs on these slots now; it stood still for `stall_s`.
+
+    `resize` names the order that this answers, 0: none, some of its workers were lost. `ok`: False when the order
+    could not be carried out and the trial goes on as it was.
+    """
+
+    study: str
+    number: int
+    generation: int
+    resize: int
+    ok: bool
+    slots: tuple[Slot, ...]
+    stall_s: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Warned:
     """Something the person should know (a repeated step, an unregistered scheduler); printed once."""
 
@@ -208,4 +255,4 @@ class Ended:
     phases_s: Mapping[str, float] = field(default_factory=dict)
 
 
-RunnerEvent = Prepared | Started | Reported | SuggestionAsked | Warned | Ended
+RunnerEvent = Prepared | Started | Reported | SuggestionAsked | Resized | Warned | Ended

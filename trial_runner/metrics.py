@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any
 
 from ..errors import TrialError
+from .group import Group
 
 
 def as_number(name: str, value: object) -> float:
@@ -48,11 +49,31 @@ class EpochMeans:
         total, weights = self._sums.get(name, (0.0, 0.0))
         self._sums[name] = total + value * weight, weights + weight
 
+    def set(self, name: str, total: float, weight: float) -> None:
+        """Go on from these sums."""
+        self._sums[name] = total, weight
+
     def names(self) -> list[str]:
         return list(self._sums)
 
     def sums(self) -> Mapping[str, tuple[float, float]]:
         return {name: (float(total), float(weights)) for name, (total, weights) in self._sums.items()}
+
+    def over_workers(self, group: Group) -> dict[str, float]:
+        """The means over all workers' sums, which are forgotten; NaN where the weights add up to 0."""
+        sums = self.sums()
+        self.clear()
+        if group.world_size > 1 and sums:
+            import torch
+
+            def work() -> list[torch.Tensor]:
+                flat = torch.tensor([part for pair in sums.values() for part in pair], dtype=torch.float64)
+                group.tree_sum(flat)
+                return [flat]
+
+            parts = iter(group.together(work)[0].tolist())
+            sums = {name: (next(parts), next(parts)) for name in sums}
+        return {name: total / weight if weight else float("nan") for name, (total, weight) in sums.items()}
 
     def clear(self) -> None:
         self._sums.clear()

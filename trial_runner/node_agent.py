@@ -24,6 +24,7 @@ from .messages import (
     PauseTrial,
     Prepared,
     PrepareStudy,
+    ResizeTrial,
     RunnerEvent,
 )
 from .process_record import ProcessRecords
@@ -68,10 +69,14 @@ class NodeAgent:
                 self._prepare(instruction)
             case LaunchTrial():
                 self._launch(instruction)
+            case ResizeTrial():
+                room = self._rooms.get(instruction.study)
+                if room is not None:
+                    room.resize(instruction)
             case KillTrial():
                 room = self._rooms.get(instruction.study)
                 if room is not None:
-                    room.kill(instruction.number, instruction.generation, instruction.reason)
+                    room.kill_trial(instruction.number, instruction.generation, instruction.reason)
             case ForgetStudy():
                 self._forget(instruction.study)
             case AnswerReport():
@@ -157,9 +162,9 @@ class NodeAgent:
 
     def _tell(self, to: AnswerReport | AnswerSuggestion | PauseTrial, kind: str, **fields: object) -> None:
         room = self._rooms.get(to.study)
-        worker = room.running(to.number, to.generation) if room is not None else None
-        if worker is not None:
-            worker.channel.send(kind, **fields)
+        crew = room.running(to.number, to.generation) if room is not None else None
+        if crew is not None:
+            crew.tell(kind, **fields)
 
     def _watch(self, channel: Channel, hear: Callable[[], None]) -> None:
         self._selector.register(channel.fileno(), selectors.EVENT_READ, hear)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import sys
 from collections import Counter, OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import TrialError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 State = Any  # a state_dict, or the JSON value that stands for it: the one named boundary where the type is open
 
 _TAG = "$shoal"
+_PLAIN_TYPES = frozenset({type(None), bool, int, float, str})
 
 
 def to_plain(state: State, where: str, tensors: list[torch.Tensor]) -> State:
@@ -32,15 +33,15 @@ def to_plain(state: State, where: str, tensors: list[torch.Tensor]) -> State:
     Raises:
         TrialError: something in it is not plain.
     """
-    if state is None or type(state) in (bool, int, float, str):
+    if type(state) in _PLAIN_TYPES:
         return state
     if isinstance(state, list):
-        return [to_plain(item, where, tensors) for item in state]
+        return _items_to_plain(state, where, tensors)
     if isinstance(state, dict):
         return _dict_to_plain(state, where, tensors)
     if isinstance(state, tuple | set | frozenset):
         tag = next(name for kind, name in _SEQUENCES.items() if isinstance(state, kind))
-        return {_TAG: tag, "items": [to_plain(item, where, tensors) for item in state]}
+        return {_TAG: tag, "items": _items_to_plain(state, where, tensors)}
     if isinstance(state, deque):
         return {_TAG: "deque", "items": [to_plain(item, where, tensors) for item in state], "maxlen": state.maxlen}
     if isinstance(state, bytes):
@@ -64,6 +65,12 @@ def to_plain(state: State, where: str, tensors: list[torch.Tensor]) -> State:
         f"the state of {where} holds a {type(state).__name__}, which a checkpoint cannot keep as plain data.",
         "Leave it out of state_dict, or keep it with trial.save(...) and trial.load().",
     )
+
+
+def _items_to_plain(items: Collection[State], where: str, tensors: list[torch.Tensor]) -> list[State]:
+    if _PLAIN_TYPES.issuperset(map(type, items)):  # the 625 numbers of a random generator, in every checkpoint
+        return list(items)
+    return [to_plain(item, where, tensors) for item in items]
 
 
 def from_plain(state: State, tensors: Sequence[torch.Tensor] = ()) -> State:

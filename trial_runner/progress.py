@@ -11,7 +11,8 @@ class Progress:
 
     `seed` is the trial's; `epoch` the one that is running, or would run next; `loop` the number of the last
     `trial.epochs` loop that began (-1: none), `loop_epoch` how many of its epochs are done, `inside` whether it is
-    running now.
+    running now. `step` counts
+    the batches drawn in this epoch.
     """
 
     seed: int
@@ -19,3 +20,4 @@ class Progress:
     loop: int = -1
     loop_epoch: int = 0
     inside: bool = False
+    step: int = 0

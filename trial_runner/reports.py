@@ -11,9 +11,11 @@ import time
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
-from .group import Group
+from .group import Group, decide
 from .let_go import TrialLetGo
 from .metrics import as_number
+
+Json = Any  # a JSON value: the one named boundary where the type is open
 
 Order = tuple[Literal["paused", "stopped"], str]
 """How a trial is to let go, and why."""
@@ -44,7 +46,7 @@ class Reports:
         self._group = group
         self._metric = metric
         self._known_step = reported_step
-        self._unanswered: list[int] = []
+        self._unanswered: list[dict[str, Any]] = []
         self._order: Order | None = None
         self._warned: set[str] = set()
         self.last_step = 0
@@ -83,9 +85,10 @@ class Reports:
             )
         if step <= self._known_step:
             return
+        report = {"step": step, "metrics": numbers, "can_pause": can_pause}
         if self._group.rank == 0:
-            self._link.send("report", step=step, metrics=numbers, can_pause=can_pause)
-        self._unanswered.append(step)
+            self._link.send("report", **report)
+        self._unanswered.append(report)
 
     def count_on(self, step: int) -> None:
         """Go on from `step`, or from the last one that the study knows."""
@@ -108,13 +111,39 @@ class Reports:
         Raises:
             TrialLetGo: the trial is paused or stopped.
         """
-        if self._group.rank == 0 and self._order is None:
-            self._order = self.order(can_pause=can_pause)
-        order = self._group.agree(self._order)
+        order = decide(self._group, lambda: self._decided(can_pause=can_pause))
         self._order = None
         self._unanswered.clear()
         if order is not None:
             raise TrialLetGo(order[0], order[1])
+
+    def lead(self) -> None:
+        """Speak for the trial from now on: the worker that did has gone, perhaps without sending these reports."""
+        for report in self._unanswered:
+            self._link.send("report", **report)
+
+    def capture(self) -> Json:
+        """What another worker needs to know of this trial's reports."""
+        return {"last_step": self.last_step, "value": self.value, "unanswered": self._unanswered}
+
+    def restore(self, captured: Json) -> None:
+        """Know what the worker knew that `captured` it."""
+        self.last_step, self.value = captured["last_step"], captured["value"]
+        self._unanswered = list(captured["unanswered"])
+
+    def request_pause(self, reason: str) -> None:
+        """As if the study had asked for it."""
+        self._link.pause_requested = reason
+
+    def pause_reason(self) -> str | None:
+        """Why the trial was asked to pause, if it was and no answer is outstanding that could say otherwise."""
+        self._link.poll()
+        return None if self._unanswered or self._order is not None else self._link.pause_requested
+
+    def _decided(self, *, can_pause: bool) -> Order | None:
+        if self._order is None:
+            self._order = self.order(can_pause=can_pause)
+        return self._order
 
     def order(self, *, can_pause: bool) -> Order | None:
         """Wait for the answers that are due: how the trial is to let go, and why; None: it goes on."""
@@ -123,7 +152,7 @@ class Reports:
             began = time.perf_counter()
             while True:
                 answer = self._link.receive("verdict")
-                if answer["verdict"] != "continue" or answer["step"] >= self._unanswered[-1]:
+                if answer["verdict"] != "continue" or answer["step"] >= self._unanswered[-1]["step"]:
                     break
             self.waited_s += time.perf_counter() - began
             self._unanswered.clear()

@@ -50,9 +50,19 @@ class ShardPlan:
     def owned(self, rank: int, world_size: int) -> range:
         """The shards of one worker.
 
+        Of more workers than shards, the first have one each; a single shard belongs to all of them, and each does the
+        whole work.
+
         >>> ShardPlan(batch_size=256, shards=8).owned(1, 4)
         range(2, 4)
+        >>> [ShardPlan(batch_size=64, shards=2).owned(rank, 4) for rank in range(4)]
+        [range(0, 1), range(1, 2), range(2, 2), range(2, 2)]
+        >>> ShardPlan(batch_size=16, shards=1).owned(3, 4)
+        range(0, 1)
         """
-        assert self.shards % world_size == 0, f"{world_size} workers cannot share {self.shards} shards"
+        if self.shards == 1:
+            return range(1)
+        if world_size > self.shards:
+            return range(min(rank, self.shards), min(rank + 1, self.shards))
         each = self.shards // world_size
         return range(rank * each, (rank + 1) * each)

@@ -28,6 +28,8 @@ from .messages import (
     Prepared,
     PrepareStudy,
     Reported,
+    Resized,
+    ResizeTrial,
     RunnerEvent,
     Started,
     SuggestionAsked,
@@ -142,6 +144,8 @@ class SimulatedRunner:
                 self._pause(instruction)
             case KillTrial():
                 self._kill(instruction)
+            case ResizeTrial():
+                self._resize(instruction)
             case ForgetStudy():
                 pass
 
@@ -190,6 +194,22 @@ class SimulatedRunner:
         key = (pause.study, pause.number)
         if not self._is_stale(key, pause.generation):
             self._running[key].pause_reason = pause.reason
+
+    def _resize(self, order: ResizeTrial) -> None:
+        """At once, and without an effect on the speed: the model knows nothing of workers."""
+        key = (order.study, order.number)
+        if not self._is_stale(key, order.generation):
+            resized = Resized(
+                study=order.study,
+                number=order.number,
+                generation=order.generation,
+                resize=order.resize,
+                ok=True,
+                slots=order.slots,
+                stall_s=0.0,
+                reason=f"{len(order.slots)} workers",
+            )
+            self._schedule(0.0, key, order.generation, resized)
 
     def _kill(self, kill: KillTrial) -> None:
         key = (kill.study, kill.number)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from .crew import Crew
 from .deadlines import Deadlines
 from .descent import group_alive, kill_group
 from .fork_server import ForkServer
 from .logs import rotate_if_large, trial_dir
-from .messages import Ended, LaunchTrial, Prepared, RunnerEvent, Started
+from .messages import Ended, Json, LaunchTrial, Prepared, ResizeTrial, RunnerEvent, Slot, Started
 from .process_record import ProcessRecords
+from .pulse import BEAT_S, Pulses
 from .study_setup import StudySetup
 from .wire import Channel
 from .worker_environment import KEEP, server_environment
@@ -56,6 +59,11 @@ class StudyRoom:
         self._watch, self._unwatch = watch, unwatch
         self._workers: dict[int, WorkerProcess] = {}
         self._idle: deque[WorkerProcess] = deque()
+        self._crews: dict[tuple[int, int], Crew] = {}  # by the trial's number and generation
+        self._keeper: WorkerProcess | None = None
+        self._store_port: int | None = None
+        self._pulses = Pulses()
+        self._pulses_at = 0.0
         self._orphans: dict[int, float] = {}  # worker → until when its group is waited for, its server having died
         self._limits: Deadlines[int] = Deadlines()
         self._events: list[RunnerEvent] = []
@@ -72,34 +80,62 @@ class StudyRoom:
 
     def launch(self, launch: LaunchTrial) -> None:
         """Give a trial to a worker that stands by, or to a new one."""
-        launched_at = time.monotonic()
         if self._broken:
             self._events.append(never_started(launch, self._broken))
             return
-        worker = self._idle.popleft() if self._idle else self._new_worker()
+        if self._setup.entry["kind"] != "trial":  # only these functions know of several workers
+            launch = replace(launch, slots=(merged(launch.slots),), max_workers=1)
+        usable = 1 << (len(launch.slots).bit_length() - 1)
         try:
-            worker.assign(launch, trial_dir(Path(self._setup.study_dir), launch.number), launched_at)
+            crew = Crew(launch, launch.slots[:usable], self)
         except OSError as error:
-            self._idle.appendleft(worker)
             why = f"its folder cannot be made: {error.strerror}"
-            self._events.append(never_started(launch, why, failure="LOST"))
+            self._events.append(never_started(launch, why))
             return
-        self._topping_up = True
+        self._crews[launch.number, launch.generation] = crew
 
-    def running(self, number: int, generation: int) -> WorkerProcess | None:
-        """The worker of a trial that is still under way."""
-        for worker in self._workers.values():
-            launch = worker.launch
-            if launch is not None and (launch.number, launch.generation) == (number, generation):
-                return None if worker.has_ended else worker
-        return None
+    def running(self, number: int, generation: int) -> Crew | None:
+        """The workers of a trial that is still under way."""
+        crew = self._crews.get((number, generation))
+        return None if crew is None or crew.is_over else crew
 
-    def kill(self, number: int, generation: int, reason: str) -> None:
+    def kill_trial(self, number: int, generation: int, reason: str) -> None:
         """End a trial's processes."""
-        worker = self.running(number, generation)
-        if worker is not None:
-            worker.end_with("cancelled", reason)
-            self._server.kill(worker.id)
+        crew = self.running(number, generation)
+        if crew is not None:
+            crew.end_with("cancelled", reason)
+
+    def resize(self, order: ResizeTrial) -> None:
+        """Let a trial go over to other slots."""
+        crew = self.running(order.number, order.generation)
+        if crew is not None:
+            self._events += crew.resize(order)
+
+    # --- what crews ask (`Quarters`) -------------------------------------------------------------------
+
+    def recruit(self, launch: LaunchTrial, place: Mapping[str, Json]) -> WorkerProcess:
+        """Give a worker that stands by, or a new one, its part of a trial."""
+        worker = self._idle.popleft() if self._idle else self._new_worker()
+        folder = trial_dir(Path(self._setup.study_dir), launch.number)
+        try:
+            worker.assign(launch, folder, time.monotonic(), place)
+        except OSError:
+            self._idle.appendleft(worker)
+            raise
+        self._topping_up = True
+        return worker
+
+    def kill(self, worker: WorkerProcess) -> None:
+        self._server.kill(worker.id)
+
+    def hurry(self, worker: WorkerProcess) -> None:
+        self._limits.set(worker.id, time.monotonic() + EXIT_GRACE_S)
+
+    def store_port(self) -> int | None:
+        if self._keeper is None:
+            self._keeper = self._new_worker()
+            self._keeper.channel.send("assign", store=True)
+        return self._store_port
 
     def leave(self) -> None:
         """Let go of everything; `has_left` or `wait` tell when it has gone."""
@@ -129,6 +165,7 @@ class StudyRoom:
         for worker_id in self._limits.due(time.monotonic()):
             self._end_late(worker_id)
         self._bury_orphans()
+        self._feel_pulses()
         self._server.flush()
         for worker in self._workers.values():
             if worker.channel.unsent:
@@ -144,7 +181,8 @@ class StudyRoom:
         soon = self._orphans or self._topping_up or self._events or self._server.unsent
         if soon or any(worker.channel.unsent for worker in self._workers.values()):
             return time.monotonic() + 0.005
-        return self._limits.next_at()
+        times = [self._limits.next_at(), self._pulses_at + BEAT_S if self._groups() else None]
+        return min((at for at in times if at is not None), default=None)
 
     def rotate_logs(self) -> None:
         """Cut the logs that have grown too large."""
@@ -160,6 +198,7 @@ class StudyRoom:
         if removed:
             with log.open("a") as file:
                 file.write(f"not in the workers' environment: {', '.join(removed)} ({KEEP} lets names through)\n")
+        self._keeper = self._store_port = None  # it went with the former server
         server = ForkServer(self._setup_file, log, environment)
         self._records.add(server.pid)
         self._watch(server.channel, self._hear_server)
@@ -187,11 +226,13 @@ class StudyRoom:
             self._server.kill(worker.id)
             self._unwatch(worker.channel)
             return
-        self._events += said
         if worker.channel.closed:
             self._unwatch(worker.channel)  # the server tells when the process has gone
+        if worker is self._keeper:
+            self._hear_keeper(worker)
         if worker.launch is None:
             return
+        self._events += self._crew_of(worker).hear(worker, said, worker.about_group())
         limit_s = worker.launch.time_limit_s
         if limit_s is not None and any(isinstance(event, Started) for event in said):
             self._limits.set(worker.id, time.monotonic() + limit_s)
@@ -209,7 +250,10 @@ class StudyRoom:
         rotate_if_large(worker.log)
         if ended.outcome != "failed":
             self._server_deaths = 0
-        self._events.append(ended)
+        crew = self._crew_of(worker)
+        self._events += crew.gone(worker, ended)
+        if not crew.workers:
+            del self._crews[crew.launch.number, crew.launch.generation]
 
     def _hear_server(self) -> None:
         for message in self._server.receive():
@@ -241,6 +285,8 @@ class StudyRoom:
             self._hear_worker(worker)  # what it said before it ended
         if worker.launch is not None:
             self._finish(worker, status, peak_mib)
+        if worker is self._keeper:
+            self._keeper = self._store_port = None  # the next group gets a new one
         self._forget(worker)
 
     def _on_server_death(self) -> None:
@@ -269,9 +315,11 @@ class StudyRoom:
     def _give_up(self, why: str) -> None:
         """No worker can be had: trials that wait for one will not start."""
         self._broken = why
+        for key, crew in list(self._crews.items()):
+            if not any(worker.id in self._orphans for worker in crew.workers):
+                self._events.append(never_started(crew.launch, why))
+                del self._crews[key]
         for worker in [worker for worker in self._workers.values() if worker.id not in self._orphans]:
-            if worker.launch is not None:
-                self._events.append(never_started(worker.launch, why))
             self._forget(worker)
 
     def _bury_orphans(self) -> None:
@@ -288,9 +336,35 @@ class StudyRoom:
         worker = self._workers.get(worker_id)
         if worker is None or worker.launch is None:
             return
-        if not worker.has_ended:
-            worker.end_with("timeout", f"its time limit of {worker.launch.time_limit_s:g} s was over")
-        self._server.kill(worker.id)
+        crew = self._crew_of(worker)
+        if worker.has_ended or crew.is_over:
+            self._server.kill(worker.id)
+        else:
+            limit_s = crew.launch.time_limit_s
+            crew.end_with("timeout", f"its time limit of {limit_s:g} s was over")
+
+    def _crew_of(self, worker: WorkerProcess) -> Crew:
+        assert worker.launch is not None, "it has a trial"
+        return self._crews[worker.launch.number, worker.launch.generation]
+
+    def _groups(self) -> list[Crew]:
+        return [crew for crew in self._crews.values() if crew.is_several]
+
+    def _feel_pulses(self) -> None:
+        now = time.monotonic()
+        if now < self._pulses_at + BEAT_S:
+            return
+        self._pulses_at = now
+        groups = self._groups()
+        silent = self._pulses.silent(now, (worker for crew in groups for worker in crew.workers))
+        for crew in groups:
+            crew.check(now, [worker for worker in silent if worker in crew.workers])
+
+    def _hear_keeper(self, keeper: WorkerProcess) -> None:
+        self._store_port = keeper.store_port
+        if self._store_port is not None:
+            for crew in self._crews.values():
+                crew.on_store(self._store_port)
 
     def _forget(self, worker: WorkerProcess) -> None:
         self._workers.pop(worker.id, None)
@@ -301,9 +375,15 @@ class StudyRoom:
         worker.channel.close()
 
 
-def never_started(launch: LaunchTrial, why: str, failure: str = "BUG") -> Ended:
-    """The end of a trial for which there was no worker."""
+def merged(slots: Sequence[Slot]) -> Slot:
+    """All devices of a trial as one worker's."""
+    gpus = tuple(gpu for slot in slots for gpu in slot.gpus)
+    return Slot(gpus=gpus, gpu_share=slots[0].gpu_share, cpus=sum(slot.cpus for slot in slots))
+
+
+def never_started(launch: LaunchTrial, why: str) -> Ended:
+    """The end of a trial for which there was no worker: not its own fault, so it is LOST and can start again."""
     return Ended(
         study=launch.study, number=launch.number, generation=launch.generation, outcome="failed", reason=why,
-        failure=failure,
+        failure="LOST",
     )

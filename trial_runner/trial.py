@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import TrialError
 from . import exactness
-from .checkpoints import CheckpointFolder
+from .checkpoints import Checkpoint, CheckpointFolder
 from .epochs import run_epochs
 from .group import Group, SoloGroup
+from .messages import FailAt
 from .metrics import EpochMeans
 from .progress import Progress
 from .reports import Reports, TrialLink
+from .running_epoch import RunningEpoch
 from .seeding import derive_seed
+from .step_boundary import Elastic, StepBoundary
+from .trace import Trace
 from .trial_memory import TrialMemory
 from .trial_state import Stateful, TrialState
 
@@ -49,6 +53,10 @@ class Trial:
         direction: "maximize" or "minimize".
         reported_step: the last step that the study knows from an earlier run of this trial.
         group: the trial's workers, seen from this one.
+        elastic: the same group, where it can change.
+        arrive: how a worker that joins others gets the trial's state from them.
+        fail_at: for tests: where a worker is to die.
+        trace: keep digests of the state before every step.
     """
 
     def __init__(
@@ -65,6 +73,10 @@ class Trial:
         direction: str,
         reported_step: int = 0,
         group: Group | None = None,
+        elastic: Elastic | None = None,
+        arrive: Callable[[], Checkpoint] | None = None,
+        fail_at: FailAt | None = None,
+        trace: bool = False,
     ) -> None:
         exactness.set_environment()
         self.config = config
@@ -82,9 +94,16 @@ class Trial:
             CheckpointFolder(checkpoint_dir, direction=direction),
             self._state,
             warn=self._reports.warn,
-            writes=self._group.rank == 0,
+            writes=lambda: self._group.rank == 0,
+            arrive=arrive,
         )
-        self._optimizers: list[torch.optim.Optimizer] = []
+        if elastic is not None:
+            elastic.on_lead = self._reports.lead
+        self._running = RunningEpoch(self._progress, self._means, self._reports)
+        self._boundary = StepBoundary(
+            self._group, self._progress, self._memory, self._running, self._reports, elastic, fail_at,
+            Trace(checkpoint_dir, self._state) if trace else None,
+        )  # fmt: skip
         self._backward: Backward | None = None
 
     @property
@@ -154,7 +173,7 @@ class Trial:
         exactness.set_torch()
         for one in self._keep("model", model):
             self._require_module(one)
-        self._optimizers += [one for one in self._keep("optimizer", optimizer) if one not in self._optimizers]
+        self._keep("optimizer", optimizer)
         self._backward = None
         plan = ShardPlan(batch_size=batch_size, shards=logical_shards(self._max_shards, batch_size))
         if self.rank == 0:
@@ -221,8 +240,9 @@ class Trial:
         if self._progress.loop < 0:
             self._warn_unregistered(sys._getframe(1).f_locals)
         return run_epochs(
-            n.__index__(), self._progress, self._memory, self._reports, self._means, self._forget_backward
-        )
+            n.__index__(), self._progress, self._memory, self._reports, self._means, self._running,
+            self._forget_backward,
+        )  # fmt: skip
 
     def backward(
         self, loss_fn: Callable[..., Any], batch: GlobalBatch, scaler: torch.amp.GradScaler | None = None
@@ -240,13 +260,18 @@ class Trial:
 
         Raises:
             TrialError: `loss_fn` returned something else, or a loss without a gradient.
+            TrialLetGo: between two steps, the trial is paused.
         """
         from .backward import Backward
 
         if self._backward is None:
-            extra = [p for one in self._optimizers for group in one.param_groups for p in group["params"]]
-            self._backward = Backward(self._group, self._state.modules(), extra)
-        return self._backward(loss_fn, batch, scaler)
+            self._backward = Backward(self._group, self._state.modules(), self._state.parameters(), self._boundary)
+        self._backward.check(batch)
+        if self._boundary.before_backward(batch):
+            return self._backward.again(self._running.recall("loss"), scaler)
+        loss = self._backward(loss_fn, batch, scaler)
+        self._running.note("loss", loss)
+        return loss
 
     # --- measuring -------------------------------------------------------------------------------
 
@@ -272,7 +297,9 @@ class Trial:
         from .data_source import as_source
         from .evaluate import evaluate
 
-        return evaluate(
+        if self._running.replaying:
+            return float(self._running.recall("evaluation"))
+        value = evaluate(
             fn,
             as_source(data, collate_fn),
             list(self._state.modules()),
@@ -281,6 +308,8 @@ class Trial:
             batch_size=batch_size,
             seed=derive_seed(self.seed, self._progress.epoch),
         )
+        self._running.note("evaluation", value)
+        return value
 
     def mean(self, name: str, value: float | torch.Tensor, weight: float | torch.Tensor = 1) -> None:
         """Add to an epoch's mean: the sum of value · weight over the sum of weights, over all workers.
@@ -299,7 +328,10 @@ class Trial:
             TrialError: a metric is not a number, or there is none.
             TrialLetGo: outside `epochs`, the trial is paused or stopped.
         """
-        combined = {**self._mean_values(), **metrics}
+        if self._running.replaying:
+            self._means.clear()
+            return
+        combined = {**self._means.over_workers(self._group), **metrics}
         if not combined:
             raise TrialError("report() was given no metric.", "Name them: trial.report(val_accuracy=0.93).")
         if step is None:
@@ -358,15 +390,3 @@ class Trial:
         parameters = (parameter for module in self._state.modules() for parameter in module.parameters())
         first = next(parameters, None)
         return torch.device("cpu") if first is None else first.device
-
-    def _mean_values(self) -> dict[str, float]:
-        sums = self._means.sums()
-        self._means.clear()
-        if self._group.world_size > 1 and sums:
-            import torch
-
-            flat = torch.tensor([part for pair in sums.values() for part in pair], dtype=torch.float64)
-            self._group.tree_sum(flat)
-            parts = iter(flat.tolist())
-            sums = {name: (next(parts), next(parts)) for name in sums}
-        return {name: total / weight if weight else float("nan") for name, (total, weight) in sums.items()}

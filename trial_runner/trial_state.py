@@ -58,6 +58,13 @@ class TrialState:
         """The torch modules among the objects."""
         return filter(is_module, self._objects.values())
 
+    def parameters(self) -> list[torch.Tensor]:
+        """What is trained: the parameters of the modules, then those that only an optimizer knows; each once."""
+        own = [parameter for module in self.modules() for parameter in module.parameters()]
+        groups = [group for obj in self._objects.values() for group in getattr(obj, "param_groups", ())]
+        extra = [parameter for group in groups for parameter in group["params"]]
+        return list({id(parameter): parameter for parameter in [*own, *extra]}.values())
+
     def unregistered(self, variables: Mapping[str, object]) -> dict[str, object]:
         """Those of `variables` that have a state nobody keeps (parts of kept modules are kept)."""
         kept = {id(obj) for obj in self._objects.values()}
@@ -120,7 +127,13 @@ def _state_of(obj: Any) -> State:
 
 def _load(obj: Any, state: State) -> None:
     if not is_module(obj):
+        before = dict(obj.state) if hasattr(obj, "param_groups") else {}
         obj.load_state_dict(state)
+        for parameter, kept in before.items():  # the same dicts: one that called the closure we are in holds its own
+            loaded = obj.state.get(parameter, {})
+            kept.clear()
+            kept.update(loaded)
+            obj.state[parameter] = kept
         return
     obj.load_state_dict(state["state_dict"])
     buffers = dict(obj.named_buffers())

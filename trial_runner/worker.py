@@ -17,7 +17,7 @@ from socket import socket
 from .descent import has_children
 from .ending import Ending, ending_of
 from .link import Link, LinkClosed
-from .logs import LOG_NAME, write_output_to
+from .logs import write_output_to
 from .messages import Json
 from .seeding import seed_all
 from .study_setup import StudySetup
@@ -36,8 +36,13 @@ def serve(end: socket, setup: StudySetup, import_error: BaseException | None = N
     mark_worker()
     set_threads(setup.threads)
     try:
-        while _run_trial(link, setup, link.receive("assign"), import_error):
-            pass
+        assignment = link.receive("assign")
+        if "store" in assignment:
+            from .store_keeper import keep_store
+
+            keep_store(link)
+        while _run_trial(link, setup, assignment, import_error):
+            assignment = link.receive("assign")
         atexit._run_exitfuncs()  # the interpreter is not wound down: that takes torch 0.1 s, and nobody waits for it
     except LinkClosed:
         return 1
@@ -59,7 +64,8 @@ def _run_trial(
     phases_s["user"] = max(spent_s - elsewhere_s, 0.0)
     sys.stdout.flush()
     sys.stderr.flush()
-    again = setup.reuse_workers and ending.outcome == "completed" and not has_children()
+    alone = assignment["max_workers"] == 1  # others leave threads behind
+    again = setup.reuse_workers and alone and ending.outcome == "completed" and not has_children()
     link.send(
         "ended", outcome=ending.outcome, value=ending.value, failure=ending.failure, message=ending.message,
         phases_s=phases_s, again=again,
@@ -73,7 +79,7 @@ def _run_entry(
 ) -> Ending:
     """Whatever user code does, an ending comes of it."""
     try:
-        write_output_to(Path(assignment["trial_dir"]) / LOG_NAME)
+        write_output_to(Path(assignment["log"]))
         describe_trial(assignment)
         set_devices(assignment["slot"]["gpus"], assignment["slot"]["gpu_share"])
         seed_all(assignment["seed"])

@@ -73,7 +73,7 @@ def set_threads(threads: int) -> None:
         torch.set_num_threads(threads)
     if threads > 1 and "numpy" in sys.modules:  # its BLAS was loaded under one thread
         try:
-            from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+            from threadpoolctl import threadpool_limits
         except ImportError:
             return
         threadpool_limits(threads)

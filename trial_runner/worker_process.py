@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
@@ -30,16 +32,26 @@ class WorkerProcess:
         self.launch: LaunchTrial | None = None
         self.log = Path()
         self.started_at: float | None = None
+        self.store_port: int | None = None
+        """Where it keeps the study's store; None: it keeps none."""
+        self.beat_at: float | None = None
+        """When it last gave a sign of life; None: it gives none."""
+        self._about_group: list[Message] = []
         self._launched_at = 0.0
         self._ended: Message | None = None
         self._end_reason: tuple[Literal["cancelled", "timeout"], str] | None = None
 
-    def assign(self, launch: LaunchTrial, trial_dir: Path, launched_at: float) -> None:
-        """Give it a trial."""
+    def assign(self, launch: LaunchTrial, trial_dir: Path, launched_at: float, place: Mapping[str, Json]) -> None:
+        """Give it a trial, or its part in one.
+
+        Args:
+            place: its `rank` among so many `workers`, and whether it `arrives` when they are training already.
+        """
         checkpoint_dir = trial_dir / "checkpoints"
-        checkpoint_dir.mkdir(parents=True, exist_ok=True)
+        trial_dir.mkdir(parents=True, exist_ok=True)
+        checkpoint_dir.mkdir(exist_ok=True)
         self.launch = launch
-        self.log = trial_dir / LOG_NAME
+        self.log = trial_dir / (LOG_NAME if place["rank"] == 0 else f"log-worker-{self.id}.txt")
         self.started_at, self._launched_at = None, launched_at
         self._ended, self._end_reason = None, None
         self.channel.send(
@@ -47,6 +59,8 @@ class WorkerProcess:
             seed=launch.seed, metric=launch.metric, direction=launch.direction, slot=asdict(launch.slots[0]),
             max_workers=launch.max_workers, max_shards=launch.max_shards, reported_step=launch.reported_step,
             suggested=dict(launch.suggested), trial_dir=str(trial_dir), checkpoint_dir=str(checkpoint_dir),
+            log=str(self.log), fail_at=None if launch.fail_at is None else asdict(launch.fail_at),
+            trace=launch.trace, **place,
         )
 
     def end_with(self, outcome: Literal["cancelled", "timeout"], reason: str) -> None:
@@ -61,6 +75,11 @@ class WorkerProcess:
     def has_ended(self) -> bool:
         """Has its trial said its last word?"""
         return self._ended is not None
+
+    @property
+    def was_released(self) -> bool:
+        """Did its trial go on without it?"""
+        return self._ended is not None and self._ended["outcome"] == "released"
 
     @property
     def takes_another(self) -> bool:
@@ -83,7 +102,14 @@ class WorkerProcess:
                 said.append(event)
         return said
 
+    def about_group(self) -> list[Message]:
+        """What it has said about its group since the last call."""
+        messages, self._about_group = self._about_group, []
+        return messages
+
     def _event(self, message: Message) -> RunnerEvent | None:
+        if message["kind"] == "store":
+            self.store_port = int(message["port"])
         if self.launch is None or self._ended is not None:
             return None
         study, number, generation = self.launch.study, self.launch.number, self.launch.generation
@@ -97,9 +123,11 @@ class WorkerProcess:
             case "report":
                 return Reported(
                     study=study, number=number, generation=generation, step=int(message["step"]),
-                    metrics=dict(message["metrics"]), can_pause=bool(message["can_pause"]),
+                    metrics={name: _number(value) for name, value in message["metrics"].items()},
+                    can_pause=bool(message["can_pause"]),
                 )
             case "suggest":
+                json.dumps(message["domain"], allow_nan=False)  # the journal could not keep it
                 return SuggestionAsked(
                     study=study, number=number, generation=generation, path=str(message["path"]),
                     domain=message["domain"],
@@ -108,6 +136,12 @@ class WorkerProcess:
                 return Warned(study=study, number=number, generation=generation, text=str(message["text"]))
             case "ended":
                 self._ended = _checked_ending(message)
+            case "beat":
+                self.beat_at = time.monotonic()
+            case "formed":
+                self._about_group.append({**message, "stall_s": _number(message["stall_s"])})
+            case "ready" | "forming" | "lost":
+                self._about_group.append(message)
         return None
 
     def ended(self, status: int | None, peak_mib: int, memory_mib: float) -> Ended:
@@ -160,6 +194,15 @@ def _unsaid_end(status: int | None, peak_mib: int, memory_mib: float) -> tuple[s
 def _checked_ending(message: Message) -> Message:
     """The message, if an `Ended` can be made of it."""
     whole = message.keys() >= {"outcome", "message", "value", "failure", "phases_s"}
-    if not whole or message["outcome"] not in ("completed", "stopped", "failed", "paused"):
+    if not whole or message["outcome"] not in ("completed", "stopped", "failed", "paused", "released"):
         raise ValueError("not an ending")
-    return {**message, "phases_s": dict(message["phases_s"])}
+    if message["value"] is not None:
+        _number(message["value"])
+    return {**message, "phases_s": {str(phase): _number(spent_s) for phase, spent_s in message["phases_s"].items()}}
+
+
+def _number(value: Json) -> float:
+    """Raises: ValueError: `value` is no number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{value!r} is no number")
+    return value

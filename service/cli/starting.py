@@ -35,13 +35,23 @@ def init(
 def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A Python file that defines a shoal.Study.")],
     sample: Annotated[int, typer.Option("--sample", min=0, help="Configurations to draw.")] = SAMPLES,
+    exact: Annotated[
+        bool,
+        typer.Option("--exact", help="Also train two epochs on 1 worker, on 2 and across a pause, and compare bits."),
+    ] = False,
     output: OutputFlag = None,
 ) -> None:
     """Check a study file without running it. Prints space, size, samples, networks, resources, budget."""
     from .checking import described
     from .study_file import specs_of
 
-    reports = [described(spec, sample, networks) for spec, networks in specs_of(file, sample)]
+    found = specs_of(file, sample)
+    reports = [described(spec, sample, networks) for spec, networks in found]
+    if exact:
+        from .exact_check import exactness
+
+        for report, (spec, _) in zip(reports, found, strict=True):
+            report["exactness"] = exactness(spec, file)
     form = output_format(output)
     if form == "json":
         write_json(reports)

@@ -36,10 +36,10 @@ def work(k, rank):
     group.leave()
 
 def sums(group):
-    # 4096 elements and more go by halves, fewer whole; odd lengths halve unevenly
+    # of four workers, 16384 elements and more go by halves, fewer whole; odd lengths halve unevenly
     found = {}
     for dtype in (torch.float32, torch.float64, torch.bfloat16):
-        for length in (1, 7, 4095, 4096, 10001):
+        for length in (1, 7, 16383, 16384, 40001):
             noise = torch.randn(length, generator=torch.Generator().manual_seed(group.rank))
             flat = (1e3 * noise).to(dtype)
             group.tree_sum(flat)

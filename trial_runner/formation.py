@@ -1,0 +1,60 @@
+"""Which workers are to form a group, and what those that come late or are behind get from whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .worker_process import WorkerProcess
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Formation:
+    """A group that is being formed.
+
+    `ranks`: its workers. `left_out`: workers that the trial goes on without. `joiners`: ranks that need the trial's
+    state. `behind`: ranks that get the result of the last exchange from rank `holder`.
+    """
+
+    kind: Literal["form", "resize", "recover"]
+    ranks: tuple[WorkerProcess, ...]
+    left_out: tuple[WorkerProcess, ...] = ()
+    joiners: tuple[int, ...] = ()
+    behind: tuple[int, ...] = ()
+    holder: int = 0
+    reason: str = ""
+
+    def orders(self, number: int, port: int) -> list[tuple[WorkerProcess, dict[str, Any]]]:
+        """What each worker is told; `port` is the store's."""
+        fields = {
+            "formation": number, "port": port, "world_size": len(self.ranks), "joiners": self.joiners,
+            "behind": self.behind, "holder": self.holder, "reason": self.reason,
+        }  # fmt: skip
+        out = [(worker, {**fields, "rank": None}) for worker in self.left_out]
+        return out + [(worker, {**fields, "rank": rank}) for rank, worker in enumerate(self.ranks)]
+
+
+def after_loss(
+    left: Sequence[WorkerProcess], ranks: Sequence[WorkerProcess], done: Mapping[int, int], why: str
+) -> Formation:
+    """The largest power of two of the workers that are left: those that are ahead first, then by rank.
+
+    Args:
+        ranks: the workers of the group that was.
+        done: exchanges finished, by worker; they differ by one at most.
+    """
+    order = {worker.id: rank for rank, worker in enumerate(ranks)}
+    by_rank = sorted(left, key=lambda worker: order.get(worker.id, len(order)))
+    size = 1 << (len(left).bit_length() - 1)
+    chosen = {worker.id for worker in sorted(by_rank, key=lambda worker: -done[worker.id])[:size]}
+    new_ranks = tuple(worker for worker in by_rank if worker.id in chosen)
+    furthest = max(done[worker.id] for worker in left)
+    return Formation(
+        kind="recover",
+        ranks=new_ranks,
+        left_out=tuple(worker for worker in by_rank if worker.id not in chosen),
+        behind=tuple(rank for rank, worker in enumerate(new_ranks) if done[worker.id] < furthest),
+        holder=next(rank for rank, worker in enumerate(new_ranks) if done[worker.id] == furthest),
+        reason=why,
+    )
