@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..search.study_state import StudyState
 from ..search.trial_record import TrialRecord
 from ..spaces import Configuration, Space
+
+if TYPE_CHECKING:
+    from ..dashboards.notebook import ResultFigures
 
 
 class StudyResults:
@@ -61,6 +64,13 @@ class StudyResults:
         """One dict a trial: number, state, value, config, epochs, reason, run_s, gpu_s, failure, curve."""
         return [self._row(record) for record in self._study.trials.values()]
 
+    @property
+    def figures(self) -> ResultFigures:
+        """Plotly figures by name: `results.figures.history()`, `.learning_curves()`, `.importance()`, ..."""
+        from ..dashboards.notebook import ResultFigures
+
+        return ResultFigures(self._study)
+
     def to_rows(self) -> list[dict[str, Any]]:
         """One flat dict a trial, for `pandas.DataFrame(...)`: parameters as columns named `config.<path>`."""
         rows = []
@@ -104,3 +114,9 @@ class StudyResults:
         best = self._study.best
         found = "no completed trial" if best is None else f"best {best.value:.6g} (trial {best.number})"
         return f"StudyResults({self.name!r}: {self.state}, {len(self)} trials, {found})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from ..dashboards.notebook import summary_html
+
+        return summary_html(self._study)

@@ -22,7 +22,7 @@ EPILOG = (
 
 def application() -> typer.Typer:
     """Build the application; commands appear in help in this order."""
-    from . import debugging, doctor, following, inspecting, running, starting, steering
+    from . import dashboard, debugging, doctor, following, inspecting, running, starting, steering
 
     app = typer.Typer(
         name="shoal",
@@ -43,6 +43,7 @@ def application() -> typer.Typer:
         following.watch,
         following.logs,
         following.explain,
+        dashboard.dashboard,
         steering.pause,
         steering.resume,
         steering.stop,

@@ -86,13 +86,20 @@ def export(
     study: StudyName,
     csv: Annotated[bool, typer.Option("--csv", help="A row per trial: parameters, metrics, times.")] = False,
     out: Annotated[Path | None, typer.Option("--out", help="File to write; default: stdout.")] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="A report with every figure in one HTML file.")
+    ] = None,
     data: DataFlag = None,
 ) -> None:
-    """Export a study's trials as CSV. One column per parameter and metric."""
+    """Export a study. Its trials as CSV, a column per parameter and metric, or a report as one HTML file."""
     from .journal_reading import open_reader
 
+    if html is not None:
+        _export_report(study, html, data_directory(data))
+        if not csv:
+            return
     if not csv:
-        raise SpecError("no export format is given.", "Use shoal export STUDY --csv.")
+        raise SpecError("no export format is given.", "Use shoal export STUDY --csv or --html report.html.")
     with open_reader(data_directory(data)) as reader:
         state = reader.state(study)
     rows = [trial_row(state, t, metric_names(state)) for _, t in sorted(state.trials.items())]
@@ -105,6 +112,19 @@ def export(
     except OSError as error:
         raise SpecError(f"{out} cannot be written: {error.strerror}.", "Name a file in a folder you own.") from error
     print(f"{len(rows)} trials written to {out}", file=sys.stderr)
+
+
+def _export_report(study: str, path: Path, directory: Path) -> None:
+    from ...dashboards.report import write_report
+    from ...dashboards.watched_study import WatchedStudy
+    from ...search.journal.sqlite_reader import SqliteReader
+    from .journal_reading import JOURNAL, open_reader
+
+    with open_reader(directory) as reader:
+        reader.require(study)
+    with SqliteReader(directory / JOURNAL) as journal:
+        write_report(WatchedStudy(journal, study).view, path)
+    print(f"report written to {path}", file=sys.stderr)
 
 
 def _summary(state: StudyData) -> dict[str, object]:

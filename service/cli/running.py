@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...errors import SpecError
+from .dashboard import beside
 from .exits import Exit
 from .options import DataFlag, OutputFlag, PlainFlag, data_directory, output_format, plain_lines
 from .output import Format, write_json, write_record, write_rows
@@ -39,6 +41,9 @@ def run(
         typer.Option("--set", metavar="NAME=VALUE", help="Any other setting of Study(...); may be repeated."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would run, and run nothing.")] = False,
+    with_dashboard: Annotated[
+        bool, typer.Option("--dashboard", help="Show the run in a browser: prints an address; ends with the run.")
+    ] = False,
     plain: PlainFlag = None,
     output: OutputFlag = None,
 ) -> int:
@@ -54,7 +59,8 @@ def run(
         _preview(studies, form)
         return Exit.OK
     gpus = Settings.read().resolve("logical_gpus", logical_gpus).value
-    return _run(studies, directory, None if gpus is None else int(gpus), plain=plain_lines(plain), form=form)
+    with beside(directory) if with_dashboard else nullcontext():
+        return _run(studies, directory, None if gpus is None else int(gpus), plain=plain_lines(plain), form=form)
 
 
 def gathered(files: list[Path], changes: dict[str, Json]) -> list[Study]:

@@ -123,7 +123,7 @@ def finished(shoal: Shoal, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["show", "entirely-else"], 3, "'entirely-else'", "Known: good."),
         (["explain", "good#99"], 3, "no trial 99", "0 to 2"),
         (["logs", "good", "99"], 3, "no trial 99", "0 to 2"),
-        (["pause", "good"], 2, "completed already", "shoal ls"),
+        (["pause", "good"], 2, "completed already", "--trials N extends"),
         (["kill", "good#0"], 2, "completed already", "shoal trials"),
         (["enqueue", "good", "x"], 2, "not NAME=VALUE", "lr=0.1"),
         (["enqueue", "good", "y=1"], 2, "'y' is not in the space", "Known: x."),

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -188,7 +189,7 @@ def test_settings_from_a_file(shoal: Shoal, tmp_path: Path) -> None:
 
 
 def test_output_into_a_closed_pipe(shoal: Shoal, finished: Path) -> None:
-    command = f"{PROGRAM} trials quick | true; echo ${{PIPESTATUS[0]}}"
+    command = f"{shlex.quote(PROGRAM)} trials quick | true; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], cwd=finished, capture_output=True, text=True, timeout=LIMIT_S)
     assert done.stdout.strip() == "0" and "Traceback" not in done.stderr
 

@@ -1,0 +1,90 @@
+"""Who held which devices from when to when, folded from the journal's events.
+
+The study's own state knows only where a trial runs now; charts of the pool need the past.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..search.events import Event, HeadOpened, StudyPaused, StudyResumed, TrialAssigned, TrialEnded, TrialReported
+
+LOST = "lost"
+
+
+@dataclass(slots=True, kw_only=True)
+class Interval:
+    """One generation of a trial on its devices.
+
+    Times in seconds since the epoch; `ended_at` is None while it runs. `outcome` is how the generation ended:
+    completed, paused, stopped, failed, cancelled, or lost (its process or the whole program died). `last_step` is the
+    last epoch it reported.
+    """
+
+    number: int
+    generation: int
+    node: str
+    gpus: tuple[str, ...]
+    workers: int
+    started_at: float
+    ended_at: float | None = None
+    outcome: str = "running"
+    reason: str = ""
+    last_step: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class PoolMark:
+    """A moment at which the whole study was paused, taken up again, or opened by another head."""
+
+    at: float
+    text: str
+
+
+@dataclass(slots=True)
+class Intervals:
+    """All intervals of a study, in the order of their beginnings."""
+
+    all: list[Interval] = field(default_factory=list)
+    marks: list[PoolMark] = field(default_factory=list)
+    _open: dict[int, Interval] = field(default_factory=dict)
+
+    def observe(self, event: Event) -> None:
+        """Take one event in, in the journal's order."""
+        if isinstance(event, TrialReported):
+            held_now = self._open.get(event.number)
+            if held_now is not None and held_now.generation == event.generation:
+                held_now.last_step = max(held_now.last_step, event.step)
+        elif isinstance(event, TrialAssigned):
+            self._close(event.number, event.at, LOST, "the next generation began")
+            held = Interval(
+                number=event.number,
+                generation=event.generation,
+                node=event.node,
+                gpus=tuple(event.gpus),
+                workers=event.workers,
+                started_at=event.at,
+                reason=event.reason,
+            )
+            self.all.append(held)
+            self._open[event.number] = held
+        elif isinstance(event, TrialEnded):
+            held_now = self._open.get(event.number)
+            if held_now is not None and held_now.generation == event.generation:
+                outcome = LOST if event.failure == "LOST" else event.outcome
+                self._close(event.number, event.at, outcome, event.reason)
+        elif isinstance(event, HeadOpened):
+            for number in list(self._open):
+                self._close(number, event.at, LOST, "the program ended under it")
+            self.marks.append(PoolMark(at=event.at, text=f"opened by process {event.pid}"))
+        elif isinstance(event, StudyPaused | StudyResumed):
+            self.marks.append(PoolMark(at=event.at, text=event.reason))
+
+    def of(self, number: int) -> list[Interval]:
+        """The intervals of one trial."""
+        return [held for held in self.all if held.number == number]
+
+    def _close(self, number: int, at: float, outcome: str, reason: str) -> None:
+        held = self._open.pop(number, None)
+        if held is not None:
+            held.ended_at, held.outcome, held.reason = max(at, held.started_at), outcome, reason

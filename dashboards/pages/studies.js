@@ -1,0 +1,36 @@
+// All studies: where each stands, when it will be done, its best value.
+
+import { duration, el, fill, get, live, number, shell, status, studyLink, trialLink } from "./page.js";
+
+const HEAD = ["study", "state", "trials", "time left", "best", "GPU-hours", "why"];
+
+function row(study) {
+  const total = study.budget.trials;
+  const done = study.settled;
+  const left = study.outlook;
+  const best = study.best;
+  return el("tr", {},
+    el("td", {}, studyLink(study.name)),
+    el("td", {}, status(study.state)),
+    el("td", {}, total === null ? `${done}` : `${done} / ${total}`,
+      total === null ? null : el("progress", { value: done, max: total, "aria-label": `${done} of ${total} trials` })),
+    el("td", {}, left ? `${duration(left.remaining_s)} (${duration(left.low_s)} to ${duration(left.high_s)})` : "–"),
+    el("td", {}, best ? [`${number(best.value)} `, trialLink(study.name, best.number)] : "–",
+      el("div", { class: "quiet" }, `${study.objective.direction} ${study.objective.metric}`)),
+    el("td", {}, study.gpu_seconds ? number(study.gpu_seconds / 3600) : `${number(study.run_seconds / 3600)} (workers)`),
+    el("td", { class: "why" }, study.reason));
+}
+
+async function refresh() {
+  const body = await get("api/v1/studies");
+  const table = document.getElementById("studies");
+  fill(table, el("thead", {}, el("tr", {}, HEAD.map((name) => el("th", { scope: "col" }, name)))),
+    el("tbody", {}, body.studies.toReversed().map(row)));
+  const note = document.getElementById("note");
+  const none = body.studies.length === 0 ? "No studies yet. Run one: shoal run FILE" : "";
+  note.textContent = body.trouble || none || (body.head_running ? "A run is going on." : "No run is going on.");
+  return Math.max(0, ...body.studies.map((study) => study.seq));
+}
+
+shell("studies");
+refresh().then((seq) => live(seq, refresh));

@@ -1,0 +1,173 @@
+// One study: its standing, its figures, its trials, and what a person may do with it.
+
+import {
+  act, duration, el, fact, fill, get, live, number, parameterText, path, query, shell, status, toast, trialAddress,
+  trialLink, when,
+} from "./page.js";
+import { Chart, drawAll, watchVisible } from "./charts.js";
+
+const name = query.get("study") ?? "";
+const address = path("studies", name);
+const options = { by: "trials", x: "", y: "", with_stopped: "", against: "" };
+const table = { offset: 0, limit: 25, sort: "number", descending: true, state: "" };
+const STATES = ["", "running", "queued", "paused", "completed", "stopped", "failed", "cancelled", "infeasible"];
+let parameters = [];
+
+shell("");
+document.title = `${name} · shoal`;
+
+const facts = el("div", { class: "facts", id: "facts" });
+const heading = el("h1", {}, name);
+const why = el("p", { class: "note", role: "status", id: "why" });
+const actions = el("div", { class: "actions", role: "group", "aria-label": "Actions" });
+const trials = el("div", { class: "scroll", id: "trials" });
+const enqueue = el("details", { id: "enqueue" }, el("summary", {}, "Enqueue a configuration"));
+
+function choice(label, key, values, chart) {
+  const select = el("select", { "aria-label": label, onchange: (event) => {
+    options[key] = event.target.value;
+    update([chart()]);
+  } }, values.map(([value, text]) => el("option", { value, selected: options[key] === value }, text)));
+  return el("label", {}, `${label} `, select);
+}
+
+const open = (n) => location.assign(trialAddress(name, n));
+const charts = {
+  history: new Chart("history", "Best so far", { onTrial: open, controls: [
+    choice("against", "by", [["trials", "trials"], ["time", "time"], ["gpu_hours", "GPU-hours"]], () => charts.history)] }),
+  learning_curves: new Chart("learning_curves", "Learning curves", { onTrial: open }),
+  parallel_coordinates: new Chart("parallel_coordinates", "Parallel coordinates", { wide: true }),
+  importance: new Chart("importance", "Parameter importance", { controls: [
+    choice("trials", "with_stopped", [["", "completed"], ["true", "completed and stopped"]], () => charts.importance)] }),
+  rungs: new Chart("rungs", "Rungs"),
+  slices: new Chart("slices", "Slices", { wide: true, onTrial: open }),
+  contour: new Chart("contour", "Contour", { onTrial: open, controls: [el("span", { id: "contour-controls" })] }),
+  pareto: new Chart("pareto", "Pareto front", { onTrial: open, controls: [
+    choice("against", "against", [["", "cost"], ["run_s", "seconds"], ["epochs", "epochs"]], () => charts.pareto)] }),
+  architecture: new Chart("architecture", "Best configuration as a diagram", { wide: true }),
+};
+const all = Object.values(charts);
+const FIRST = [charts.history];
+const SECOND = all.filter((chart) => chart !== charts.history && chart !== charts.importance);
+
+fill(document.getElementById("content"), heading, why, facts, actions, enqueue,
+  el("div", { class: "charts" }, all.map((chart) => chart.box)),
+  el("h2", {}, "Trials"), trials);
+
+function fetchFigures(wanted, extra = {}) {
+  return get(`${address}/figures`, { names: wanted.map((chart) => chart.name).join(","), ...options, ...extra });
+}
+
+function showSummary(study) {
+  const counts = Object.entries(study.trials).filter(([, count]) => count > 0);
+  const left = study.outlook;
+  const best = study.best;
+  why.textContent = study.trouble || `${study.reason}${study.not_finite ? `; ${study.not_finite} trials have a value that is not finite` : ""}`;
+  fill(facts,
+    fact("state", status(study.state), study.ended_at ? `ended ${when(study.ended_at)}` : `since ${when(study.created_at)}`),
+    fact("trials", study.budget.trials === null ? `${study.settled}` : `${study.settled} of ${study.budget.trials}`,
+      counts.map(([state, count]) => `${count} ${state}`).join(", ")),
+    fact("time left", left ? duration(left.remaining_s) : "–",
+      left ? `90 %: ${duration(left.low_s)} to ${duration(left.high_s)}` : ""),
+    fact(`best ${study.objective.metric}`, best ? number(best.value) : "–",
+      best ? trialLink(name, best.number) : "no trial has completed"),
+    fact("used", study.gpu_seconds ? `${number(study.gpu_seconds / 3600)} GPU-h` : duration(study.run_seconds),
+      `${study.epochs_trained} epochs`),
+    fact("strategy", study.strategy.name, `early stopping: ${study.early_stopping.name}`),
+    best ? fact("best configuration", "", parameterText(best.parameters)) : null);
+  showActions(study);
+}
+
+let actionsFor = "";
+function showActions(study) {
+  const key = `${study.state} ${study.budget.trials}`;
+  if (key === actionsFor) return;
+  actionsFor = key;
+  const button = (verb, title, enabled) => el("button",
+    { type: "button", id: `do-${verb}`, disabled: !enabled, onclick: () => act(name, { verb }, title) }, title);
+  const budget = el("input", { type: "number", min: 1, id: "budget", "aria-label": "Budget of trials",
+    value: study.budget.trials ?? "" });
+  fill(actions,
+    button("pause", "Pause", study.state === "running"), button("resume", "Resume", study.state === "paused"),
+    button("stop", "Stop", !study.over), button("kill", "Kill", !study.over),
+    el("label", {}, "trials ", budget),
+    el("button", { type: "button", id: "do-edit", onclick: () => act(name, { verb: "edit", trials: Number(budget.value) }, "Change the budget") },
+      "Change the budget"));
+}
+
+function showControls(study) {
+  parameters = study.parameters;
+  const pairs = [["", "(first)"], ...parameters.map((one) => [one, one])];
+  const place = document.getElementById("contour-controls");
+  fill(place, choice("x", "x", pairs, () => charts.contour), " ", choice("y", "y", pairs, () => charts.contour));
+  const form = el("form", { class: "enqueue", onsubmit: (event) => {
+    event.preventDefault();
+    const values = Object.fromEntries([...new FormData(form)].filter(([, value]) => value !== ""));
+    act(name, { verb: "enqueue", values }, "Enqueue");
+  } }, parameters.map((one) => el("label", {}, one, el("input", { name: one, autocomplete: "off" }))),
+  el("button", { type: "submit", id: "do-enqueue" }, "Enqueue"));
+  fill(enqueue, el("summary", {}, "Enqueue a configuration (what is left empty is drawn at random)"), form);
+}
+
+async function showTrials() {
+  const body = await get(`${address}/trials`, table);
+  const column = (key, text) => el("th", { scope: "col", "aria-sort": table.sort === key ? (table.descending ? "descending" : "ascending") : null },
+    el("button", { type: "button", onclick: () => {
+      table.descending = table.sort === key ? !table.descending : key !== "number";
+      table.sort = key; table.offset = 0; showTrials();
+    } }, text));
+  const rows = body.trials.map((trial) => el("tr", {},
+    el("td", {}, trialLink(name, trial.number)), el("td", {}, status(trial.state)),
+    el("td", {}, number(trial.value, trial.not_finite)), el("td", {}, String(trial.steps)),
+    el("td", { class: "hide-narrow" }, duration(trial.run_seconds)),
+    el("td", { class: "parameters hide-narrow" }, parameterText(trial.parameters.slice(0, 12))),
+    el("td", { class: "why" }, trial.reason)));
+  const step = (by) => { table.offset = Math.max(0, table.offset + by * table.limit); showTrials(); };
+  const until = Math.min(table.offset + table.limit, body.total);
+  fill(trials,
+    el("div", { class: "actions" },
+      el("label", {}, "state ", el("select", { onchange: (event) => { table.state = event.target.value; table.offset = 0; showTrials(); } },
+        STATES.map((one) => el("option", { value: one, selected: one === table.state }, one || "all")))),
+      el("button", { type: "button", disabled: table.offset === 0, onclick: () => step(-1) }, "Previous"),
+      el("span", {}, body.total ? `${table.offset + 1} to ${until} of ${body.total}` : "none"),
+      el("button", { type: "button", disabled: until >= body.total, onclick: () => step(1) }, "Next")),
+    el("table", {}, el("thead", {}, el("tr", {},
+      column("number", "trial"), el("th", { scope: "col" }, "state"), column("value", "value"), column("steps", "epochs"),
+      el("th", { scope: "col", class: "hide-narrow" }, "time"), el("th", { scope: "col", class: "hide-narrow" }, "parameters"),
+      el("th", { scope: "col" }, "why"))), el("tbody", {}, rows)));
+}
+
+async function update(wanted) {
+  try { await drawAll(wanted, (await fetchFigures(wanted)).figures); } catch (error) { toast(error.message); }
+}
+
+let importanceAt = 0;
+async function refresh(studies) {
+  if (!studies.includes(name)) return;
+  const began = performance.now();
+  all.forEach((chart) => { if (chart !== charts.importance) chart.stale = true; });
+  const shown = all.filter((chart) => chart.visible && chart.stale);
+  const body = await fetchFigures(shown.length ? shown : FIRST, { with_summary: true });
+  showSummary(body.summary);
+  await drawAll(shown, body.figures);
+  performance.measure("update", { start: began, end: performance.now(), detail: body.seq });
+  await showTrials();
+  if (performance.now() - importanceAt > 20000) { importanceAt = performance.now(); await update([charts.importance]); }
+}
+
+async function begin() {
+  const rest = fetchFigures(SECOND);
+  const first = await fetchFigures(FIRST, { with_summary: true });
+  const drawing = drawAll(FIRST, first.figures);
+  showSummary(first.summary);
+  showControls(first.summary);
+  await drawing;
+  await drawAll(SECOND, (await rest).figures);
+  await Promise.all([update([charts.importance]), showTrials()]);
+  importanceAt = performance.now();
+  performance.mark("drawn all");
+  watchVisible(all, (chart) => update([chart]));
+  live(first.seq, refresh);
+}
+
+begin().catch((error) => { why.className = "note bad"; why.textContent = error.message; });

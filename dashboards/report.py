@@ -1,0 +1,141 @@
+"""One HTML file with a study's figures and tables, which opens anywhere, offline, years later."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+from pathlib import Path
+
+from ..errors import ShoalError
+from ..search.spec import Json
+from ..search.transitions import TrialStatus
+from . import pages
+from .axes import written
+from .figures import STUDY_FIGURES, dumped, figure_json, study_figure
+from .redaction import redacted
+from .study_view import StudyView, is_finite
+from .terminal.figures import duration, number
+
+FOLDER = Path(pages.__file__).parent
+FIGURES = tuple(name for name in STUDY_FIGURES if name != "trial_curve")
+BEST_ROWS = 50
+
+SCRIPT = """
+const dark = matchMedia("(prefers-color-scheme: dark)");
+document.documentElement.dataset.theme = dark.matches ? "dark" : "light";
+for (const [name, figure] of Object.entries(JSON.parse(document.getElementById("figures").textContent))) {
+  figure.layout.font.color = getComputedStyle(document.documentElement).getPropertyValue("--text").trim();
+  Plotly.newPlot("plot-" + name, figure.data, figure.layout, { responsive: true, displaylogo: false });
+}
+"""
+
+
+def report(view: StudyView) -> str:
+    """The page as text.
+
+    Args:
+        view: the study.
+    """
+    drawn = {name: figure_json(study_figure(view, name)) for name in FIGURES}
+    charts = "\n".join(
+        f'<section class="chart"><div class="plot" id="plot-{name}"></div></section>' for name in drawn
+    )
+    title = html.escape(view.name)
+    return "\n".join(
+        [
+            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{title} · shoal report</title>",
+            f"<style>{(FOLDER / 'shoal.css').read_text(encoding='utf-8')}</style>",
+            f"</head><body><main><h1>{title}</h1>",
+            facts(view),
+            f'<div class="charts">{charts}</div>',
+            "<h2>Best trials</h2>",
+            trials_table(view),
+            "</main>",
+            f'<script type="application/json" id="figures">{script_safe(drawn)}</script>',
+            f"<script>{(FOLDER / 'plotly' / 'plotly-strict.min.js').read_text(encoding='utf-8')}</script>",
+            f"<script>{SCRIPT}</script></body></html>",
+        ]
+    )
+
+
+def write_report(view: StudyView, path: Path) -> None:
+    """Write the page into a file.
+
+    Raises:
+        ShoalError: the file cannot be written.
+    """
+    try:
+        path.write_text(report(view), encoding="utf-8")
+    except OSError as error:
+        raise ShoalError(f"{path} cannot be written: {error.strerror}.", "Name a file in a folder you own.") from error
+
+
+def facts(view: StudyView) -> str:
+    """The study's standing as a list of HTML boxes."""
+    state, best = view.state, view.state.best
+    counts = ", ".join(f"{n} {status}" for status, n in state.counts().items() if n)
+    used = f"{state.gpu_s / 3600:.4g} GPU-hours" if state.gpu_s else duration(state.run_s)
+    boxes = [
+        ("state", state.status, state.reason),
+        ("trials", str(len(state.trials)), counts or "none"),
+        ("used", used, f"{state.epochs_trained} epochs"),
+        ("strategy", state.spec.strategy.name, f"early stopping: {state.spec.early_stopping.name}"),
+        (
+            f"best {view.objective.metric}",
+            number(best.value) if best is not None else "-",
+            f"trial {best.number}" if best is not None else "no trial has completed",
+        ),
+    ]
+    if best is not None:
+        parameters = " ".join(f"{path}={written(value)}" for path, value in view.flat(best).items())
+        boxes.append(("best configuration", "", parameters or "(no parameters)"))
+    inner = "".join(
+        f'<div class="fact"><div class="name">{_text(name)}</div><div class="value">{_text(value)}</div>'
+        f'<div class="more">{_text(more)}</div></div>'
+        for name, value, more in boxes
+    )
+    return f'<div class="facts">{inner}</div>'
+
+
+def trials_table(view: StudyView, rows: int = BEST_ROWS) -> str:
+    """The best trials first, then failed ones, with the reason for what became of each."""
+    valued = sorted(
+        (t for t in view.valued() if t.status is TrialStatus.COMPLETED or is_finite(t.value)),
+        key=lambda t: (t.status is not TrialStatus.COMPLETED, view.objective.loss(t.value or 0.0), t.number),
+    )
+    failed = [t for t in view.trials if t.status is TrialStatus.FAILED]
+    shown = [*valued[:rows], *failed[: rows // 5]]
+    body = "".join(
+        _row(
+            [
+                str(t.number),
+                str(t.status),
+                number(t.value),
+                str(t.last_step),
+                " ".join(f"{path}={written(value)}" for path, value in view.flat(t).items()),
+                t.reason,
+            ]
+        )
+        for t in shown
+    )
+    head = "".join(f"<th>{name}</th>" for name in ("trial", "state", "value", "epochs", "parameters", "why"))
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def script_safe(body: Json) -> str:
+    """JSON that cannot end the script element it stands in.
+
+    >>> script_safe("</script>")
+    '"\\\\u003c/script>"'
+    """
+    return dumped(body).decode().replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _row(cells: Iterable[str]) -> str:
+    return "<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in cells) + "</tr>"
+
+
+def _text(value: object) -> str:
+    return html.escape(redacted(str(value)))

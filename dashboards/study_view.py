@@ -1,0 +1,162 @@
+"""`StudyView`: a study as figures, pages and reports read it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from ..errors import ShoalError
+from ..search.spec import Objective
+from ..search.study_data import StudyData
+from ..search.transitions import TrialStatus
+from ..search.trial_record import TrialRecord
+from ..spaces import Domain, Space, node_from_json
+from ..spaces.values import Value
+from .axes import Axis, axis_of, guessed_axis
+from .intervals import Intervals
+
+Kept = TypeVar("Kept")
+
+MOST_PATHS = 200
+"""How many parameters are looked at: 1,000 would be no page that anybody reads."""
+
+
+class StudyView:
+    """A read-only study: its folded state, its past on the devices, and its parameters on one level.
+
+    Args:
+        state: the folded study.
+        intervals: who held which devices; None where only the state is known (then charts of the pool are empty).
+    """
+
+    def __init__(self, state: StudyData, intervals: Intervals | None = None) -> None:
+        self.state = state
+        self.intervals = intervals or Intervals()
+        self._space: Space | None = None
+        self._space_source: object = None
+        self._flat: dict[int, Mapping[str, Value]] = {}
+        self._domains: dict[str, Domain] = {}
+        self._kept: dict[tuple[str, int], Any] = {}
+
+    def once(self, what: str, trial: TrialRecord, make: Callable[[TrialRecord], Kept]) -> Kept:
+        """`make(trial)`, kept once the trial has ended: then it cannot change any more, unless a study is reopened."""
+        if not trial.status.is_terminal:
+            return make(trial)
+        key = (f"{what} {trial.status} {trial.generation}", trial.number)
+        if key not in self._kept:
+            self._kept[key] = make(trial)
+        kept: Kept = self._kept[key]
+        return kept
+
+    @property
+    def name(self) -> str:
+        return self.state.name
+
+    @property
+    def objective(self) -> Objective:
+        return self.state.spec.objective
+
+    @property
+    def trials(self) -> list[TrialRecord]:
+        """Every trial, by number."""
+        return [self.state.trials[number] for number in sorted(self.state.trials)]
+
+    @property
+    def began_at(self) -> float:
+        return self.state.created_at or min((t.created_at for t in self.state.trials.values()), default=0.0)
+
+    @property
+    def ended_trials(self) -> list[TrialRecord]:
+        """Trials that have ended, in the order in which they did."""
+        return [self.state.trials[number] for number in self.state.ended]
+
+    def valued(self, *, with_stopped: bool = True) -> list[TrialRecord]:
+        """Ended trials with a finite value, in the order in which they ended."""
+        wanted = (TrialStatus.COMPLETED, TrialStatus.STOPPED) if with_stopped else (TrialStatus.COMPLETED,)
+        return [t for t in self.ended_trials if t.status in wanted and is_finite(t.value)]
+
+    @property
+    def space(self) -> Space | None:
+        """The declared space; None for define by run, and for one that this program cannot build."""
+        body = self.state.spec.space
+        if body is not self._space_source:
+            self._space_source, self._space = body, None
+            self._flat.clear()
+            self._domains.clear()
+            if body is not None:
+                try:
+                    self._space = Space.from_json(body)
+                except ShoalError:
+                    self._space = None
+                else:
+                    self._domains = {d.path: d.domain for d in self._space.all_decisions()[:MOST_PATHS]}
+        return self._space
+
+    def flat(self, trial: TrialRecord) -> Mapping[str, Value]:
+        """A trial's parameters on one level: `{"optimizer": "sgd", "optimizer.momentum": 0.9}`."""
+        space = self.space
+        if trial.config is None:
+            return {path: self._suggested(trial, path, value) for path, value in trial.flat.items()}
+        known = self._flat.get(trial.number)
+        if known is None:
+            try:
+                known = dict(trial.config) if space is None else space.configuration(trial.config).flat()
+            except ShoalError:  # of a former version of the space
+                known = {}
+            self._flat[trial.number] = known
+        return known
+
+    @property
+    def paths(self) -> list[str]:
+        """Parameters in the space's order; of a define-by-run study in the order of first appearance."""
+        if self.space is not None:
+            return list(self._domains)
+        seen: dict[str, None] = {}
+        for trial in self.state.trials.values():
+            seen.update(dict.fromkeys(self.flat(trial)))
+            if len(seen) > MOST_PATHS:
+                break
+        return list(seen)[:MOST_PATHS]
+
+    def axis(self, path: str) -> Axis:
+        """The axis of a parameter."""
+        domain = self.domain(path)
+        if domain is not None:
+            return axis_of(path, domain)
+        return guessed_axis(path, (f[path] for t in self.state.trials.values() if path in (f := self.flat(t))))
+
+    def domain(self, path: str) -> Domain | None:
+        """The domain of a parameter, where one is known."""
+        if self.space is not None:
+            return self._domains.get(path)
+        if path not in self._domains:
+            for trial in self.state.trials.values():
+                if path in trial.domains:
+                    self._remember(path, trial)
+                    break
+        return self._domains.get(path)
+
+    def _suggested(self, trial: TrialRecord, path: str, value: Value) -> Value:
+        if path not in self._domains:
+            self._remember(path, trial)
+        domain = self._domains.get(path)
+        if domain is None:
+            return value
+        try:
+            return domain.parse(value, path)
+        except ShoalError:
+            return value
+
+    def _remember(self, path: str, trial: TrialRecord) -> None:
+        try:
+            node = node_from_json(trial.domains[path])
+        except (ShoalError, KeyError, TypeError):
+            return
+        if isinstance(node, Domain):
+            self._domains[path] = node
+
+
+def is_finite(value: float | None) -> bool:
+    """Is there a number that a chart can draw?"""
+    return value is not None and math.isfinite(value)
