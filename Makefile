@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 DEMO := .demo
 
-.PHONY: demo test lint docs clean setup
+.PHONY: demo test lint docs screenshots clean setup
 
 demo: setup  ## Run the digits study (30 trials, ASHA) to its end, in two minutes or less
 	@rm -rf $(DEMO)
@@ -27,6 +27,9 @@ lint: setup  ## ruff, mypy --strict, import-linter
 
 docs: setup  ## Write docs/command-line.md from the command line itself
 	$(BIN)/python -m shoal.service.cli.reference docs/command-line.md
+
+screenshots: setup  ## Run the digits study and take the pictures of the README and the pages anew (needs chromium)
+	$(BIN)/python -m docs.screenshots
 
 clean:  ## Remove what the other targets made
 	rm -rf .venv .typing $(DEMO) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ..search.spec import Json
+
 HIDDEN = "***"
 _IN_ADDRESS = re.compile(r"(://[^/\s:@]+:)[^/\s@]+(@)")
 _NAMED = re.compile(
@@ -18,3 +20,14 @@ def redacted(text: str) -> str:
     'postgresql://me:***@db/x HF_TOKEN=*** lr=0.1'
     """
     return _NAMED.sub(rf"\1{HIDDEN}", _IN_ADDRESS.sub(rf"\1{HIDDEN}\2", text))
+
+
+def covered(body: Json) -> Json:
+    """`body` with every text in it redacted."""
+    if isinstance(body, str):
+        return redacted(body)
+    if isinstance(body, dict):
+        return {key: covered(value) for key, value in body.items()}
+    if isinstance(body, list | tuple):
+        return [covered(value) for value in body]
+    return body

@@ -37,6 +37,8 @@ class StudyView:
         self._space_source: object = None
         self._flat: dict[int, Mapping[str, Value]] = {}
         self._domains: dict[str, Domain] = {}
+        self._valued: list[TrialRecord] = []
+        self._valued_seq = -1
         self._kept: dict[tuple[str, int], Any] = {}
 
     def once(self, what: str, trial: TrialRecord, make: Callable[[TrialRecord], Kept]) -> Kept:
@@ -73,8 +75,11 @@ class StudyView:
 
     def valued(self, *, with_stopped: bool = True) -> list[TrialRecord]:
         """Ended trials with a finite value, in the order in which they ended."""
-        wanted = (TrialStatus.COMPLETED, TrialStatus.STOPPED) if with_stopped else (TrialStatus.COMPLETED,)
-        return [t for t in self.ended_trials if t.status in wanted and is_finite(t.value)]
+        if self._valued_seq != self.state.last_seq:
+            wanted = (TrialStatus.COMPLETED, TrialStatus.STOPPED)
+            self._valued = [t for t in self.ended_trials if t.status in wanted and is_finite(t.value)]
+            self._valued_seq = self.state.last_seq
+        return [t for t in self._valued if with_stopped or t.status is TrialStatus.COMPLETED]
 
     @property
     def space(self) -> Space | None:

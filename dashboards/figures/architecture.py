@@ -76,6 +76,7 @@ def architecture(view: StudyView, *, number: int | None = None) -> go.Figure:
         "xaxis": {**hidden, "range": [-0.3, BOXES + 0.3]},
         "yaxis": {**hidden, "range": [-sketch.depth, 0.4]},
         "height": int(70 + 62 * sketch.depth),
+        "margin": {"l": 14, "r": 14, "t": 44, "b": 12},
         "shapes": sketch.shapes,
         "annotations": sketch.notes,
         "showlegend": False,
@@ -105,7 +106,7 @@ class _Sketch:
                 self.depth += height + 0.2
             left, top = column * width, -self.depth
             self._box(left, top, left + width - 0.45, top - height, SERIES[0])
-            text = "<br>".join(literal(line, 24) for line in lines[:LINES_IN_A_BOX])
+            text = "<br>".join(literal(line, 22) for line in lines[:LINES_IN_A_BOX])
             more = "<br>…" if len(lines) > LINES_IN_A_BOX else ""
             self._text(left + (width - 0.45) / 2, top - height / 2, f"<b>{index}</b><br>{text}{more}")
             if column:

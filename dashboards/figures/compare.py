@@ -50,6 +50,6 @@ def compare(views: Sequence[StudyView], *, by: By = "trials") -> go.Figure:
     if not traces:
         return empty(title, "None of these studies has a completed trial yet.")
     left_out = len(views) - len(alike)
-    note = f" <sup>{left_out} with another objective left out</sup>" if left_out else ""
+    note = f"{left_out} with another objective left out" if left_out else ""
     axes = {"xaxis": {"title": {"text": unit}}, "yaxis": {"title": {"text": value_title(objective)}}}
-    return figure(title + note, traces, axes)
+    return figure(title, traces, axes, note=note)

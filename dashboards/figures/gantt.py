@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from ..intervals import Interval
 from ..study_view import StudyView
-from .theme import COLOUR, GREY, SERIES, empty, figure, literal
+from .theme import COLOUR, GREY, SERIES, empty, figure, literal, thinned
 
 WINDOW_S = 900.0
 BARS = 1200
@@ -43,7 +43,8 @@ def gantt(views: Sequence[StudyView], *, since: float | None = None, until: floa
     for outcome in dict.fromkeys(one.outcome for _, _, one in cut):
         bars = [row for row in cut if row[2].outcome == outcome]
         traces.append(_bars(bars, outcome, places, last, many=many))
-    note = f" <sup>the latest {len(cut)} of {len(rows)} bars</sup>" if len(cut) < len(rows) else ""
+    latest = thinned(len(cut), len(rows), "bars")
+    note = f"the latest {latest}" if latest else ""
     low = max(begin, min(one.started_at for _, _, one in cut))
     layout = {
         "barmode": "overlay",
@@ -59,7 +60,7 @@ def gantt(views: Sequence[StudyView], *, since: float | None = None, until: floa
         },
         "shapes": [_head_line(mark.at) for view in views for mark in view.intervals.marks if begin <= mark.at <= end],
     }
-    return figure(title + note, traces, layout)
+    return figure(title, traces, layout, note=note)
 
 
 Row = tuple[str, StudyView, Interval]

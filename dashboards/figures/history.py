@@ -20,9 +20,10 @@ from .theme import (
     empty,
     figure,
     literal,
-    passed_over,
+    noted,
     rounded,
     shown,
+    thinned,
     value_title,
 )
 
@@ -40,7 +41,7 @@ def history(view: StudyView, *, by: By = "trials") -> go.Figure:
     """
     title = "Best so far"
     ended = view.ended_trials
-    drawn = [t for t in ended if t.status in (TrialStatus.COMPLETED, TrialStatus.STOPPED) and is_finite(t.value)]
+    drawn = view.valued()
     if not drawn:
         return empty(title, "No trial has ended with a value yet.")
     places, unit = places_of(view, by)
@@ -53,10 +54,10 @@ def history(view: StudyView, *, by: By = "trials") -> go.Figure:
     if improvements:
         traces.append(_line(improvements, places, last=max(places.values())))
     left_out = sum(1 for t in ended if t.value is not None and not is_finite(t.value))
-    thinned = len(drawn) - len(shown_trials)
-    note = passed_over(left_out) + (f" <sup>{len(shown_trials)} of {len(drawn)} drawn</sup>" if thinned else "")
+    left_out_note = f"{left_out} with a value that is not finite left out" if left_out else ""
+    note = noted(thinned(len(shown_trials), len(drawn)), left_out_note)
     axes = {"xaxis": {"title": {"text": unit}}, "yaxis": {"title": {"text": value_title(view.objective)}}}
-    return figure(title + note, [t for t in traces if t["x"]], axes)
+    return figure(title, [t for t in traces if t["x"]], axes, note=note)
 
 
 def improving(view: StudyView, trials: Iterable[TrialRecord]) -> list[tuple[int, float]]:

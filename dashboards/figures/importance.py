@@ -22,11 +22,11 @@ def importance(view: StudyView, *, found: list[Importance], evaluator: str, with
         evaluator, with_stopped: what it was computed with, for the title.
     """
     title = "Importance"
+    trials = "completed or stopped trials" if with_stopped else "completed trials"
     if not found:
-        return empty(title, f"It takes at least {FEWEST} ended trials and two values of a parameter.")
+        return empty(title, f"It takes at least {FEWEST} {trials} and two values of a parameter.")
     bars = sorted(found, key=lambda one: one.share)[-BARS:]
-    trials = "completed and stopped trials" if with_stopped else "completed trials"
-    note = f" <sup>{literal(evaluator)}, {trials}, bars: 90 % intervals</sup>"
+    note = f"{literal(evaluator)}, {trials}; lines are 90 % intervals"
     trace: dict[str, Any] = {
         "type": "bar",
         "orientation": "h",
@@ -57,4 +57,4 @@ def importance(view: StudyView, *, found: list[Importance], evaluator: str, with
         "xaxis": {"title": {"text": "share of the explained variation"}, "rangemode": "tozero"},
         "height": max(260, 110 + 22 * len(bars)),
     }
-    return figure(title + note, [trace], layout)
+    return figure(title, [trace], layout, note=note)

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from ...search.transitions import TrialStatus
 from ...search.trial_record import TrialRecord
 from ..study_view import StudyView, is_finite
-from .theme import COLOUR, GREY, SHAPE, decimated, empty, figure, literal, rounded, shown, value_title
+from .theme import COLOUR, GREY, SHAPE, decimated, empty, figure, literal, rounded, shown, thinned, value_title
 
 CURVES = 20
 """Curves drawn one by one; the others are summed up as bands of quantiles."""
@@ -37,13 +37,14 @@ def learning_curves(view: StudyView, *, curves: int = CURVES) -> go.Figure:
     traces = _bands(view, reporting) if len(reporting) > len(chosen) else []
     traces += [_curve(t) for t in chosen]
     stops = [t for t in reporting if t.status in (TrialStatus.STOPPED, TrialStatus.FAILED)]
-    traces += _stop_marks(decimated(stops, STOP_MARKS))
-    note = f" <sup>{len(chosen)} of {len(reporting)} trials one by one, all as bands</sup>"
+    traces += _stop_marks(view, decimated(stops, STOP_MARKS))
+    alone = thinned(len(chosen), len(reporting))
+    note = f"{alone} one by one, all of them as bands" if alone else ""
     axes = {
         "xaxis": {"title": {"text": "epoch"}},
         "yaxis": {"title": {"text": value_title(view.objective)}},
     }
-    return figure(title + (note if len(reporting) > len(chosen) else ""), traces, axes)
+    return figure(title, traces, axes, note=note)
 
 
 def _chosen(view: StudyView, reporting: list[TrialRecord], curves: int) -> list[TrialRecord]:
@@ -52,9 +53,9 @@ def _chosen(view: StudyView, reporting: list[TrialRecord], curves: int) -> list[
         (t for t in reporting if is_finite(t.best_value)),
         key=lambda t: (view.objective.loss(t.best_value if t.best_value is not None else 0.0), t.number),
     )
-    best = ranked[:curves]
+    best = {t.number: t for t in ranked[:curves]}
     running = [t for t in reporting if t.status is TrialStatus.RUNNING][: max(1, curves // 2)]
-    return best + [t for t in running if t not in best]
+    return list((best | {t.number: t for t in running}).values())
 
 
 def _curve(trial: TrialRecord) -> dict[str, Any]:
@@ -118,7 +119,7 @@ def _points(trial: TrialRecord) -> np.ndarray:
     return points
 
 
-def _stop_marks(trials: list[TrialRecord]) -> list[dict[str, Any]]:
+def _stop_marks(view: StudyView, trials: list[TrialRecord]) -> list[dict[str, Any]]:
     marks = []
     for status in (TrialStatus.STOPPED, TrialStatus.FAILED):
         ends = [(t, *point) for t in trials if t.status is status and (point := _last_finite(t))]
@@ -131,15 +132,16 @@ def _stop_marks(trials: list[TrialRecord]) -> list[dict[str, Any]]:
                     "x": [step for _, step, _ in ends],
                     "y": [rounded(value) for _, _, value in ends],
                     "customdata": [t.number for t, _, _ in ends],
-                    "hovertext": [
-                        f"<b>trial {t.number}</b> {status} after epoch {step}<br>{literal(t.reason, 100)}"
-                        for t, step, _ in ends
-                    ],
+                    "hovertext": [view.once("stop mark", t, _stop_text) for t, _, _ in ends],
                     "hoverinfo": "text",
                     "marker": {"color": COLOUR[status], "symbol": SHAPE[status], "size": 7, "opacity": 0.8},
                 }
             )
     return marks
+
+
+def _stop_text(trial: TrialRecord) -> str:
+    return f"<b>trial {trial.number}</b> {trial.status} after epoch {trial.last_step}<br>{literal(trial.reason, 100)}"
 
 
 def _last_finite(trial: TrialRecord) -> tuple[int, float] | None:

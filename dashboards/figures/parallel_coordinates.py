@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from ...search.trial_record import TrialRecord
 from ..axes import Axis
 from ..study_view import StudyView
-from .theme import GOOD_TO_BAD, GREY, decimated, empty, figure, literal, shown
+from .theme import GOOD_TO_BAD, GREY, decimated, empty, figure, literal, noted, shown, thinned
 
 DIMENSIONS = 12
 LINES = 300
@@ -46,9 +46,7 @@ def parallel_coordinates(view: StudyView, *, paths: Sequence[str] = (), limit: i
     values = _Scale(Axis(path="", kind="linear"), [t.value for t in drawn])
     traces = _lines(view, drawn, axes, scales, values)
     names = [literal(path, 22) for path in chosen] + [f"<b>{literal(view.objective.metric, 22)}</b>"]
-    note = f" <sup>{len(drawn)} of {len(trials)} trials</sup>" if len(drawn) < len(trials) else ""
-    if len(known) > len(chosen):
-        note += f" <sup>{len(chosen)} of {len(known)} parameters</sup>"
+    remark = noted(thinned(len(drawn), len(trials)), thinned(len(chosen), len(known), "parameters"))
     layout = {
         "xaxis": {
             "tickvals": list(range(len(names))),
@@ -61,7 +59,7 @@ def parallel_coordinates(view: StudyView, *, paths: Sequence[str] = (), limit: i
         "shapes": [_pole(i) for i in range(len(names))],
         "annotations": [note for i, scale in enumerate([*scales, values]) for note in scale.notes(i)],
     }
-    return figure(title + note, traces, layout)
+    return figure(title, traces, layout, note=remark)
 
 
 class _Scale:

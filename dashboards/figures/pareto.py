@@ -98,7 +98,7 @@ def _measure(view: StudyView, against: str) -> tuple[str, Measure, bool]:
         return "seconds on workers", lambda t: t.run_s, True
     if against in ("", "gpu_s"):
         return "GPU-seconds", lambda t: t.gpu_s, True
-    return f"{literal(against)} (lower is better)", lambda t: _last(t, against), True
+    return f"{literal(against, 40)} ↓", lambda t: _last(t, against), True
 
 
 def _last(trial: TrialRecord, metric: str) -> float | None:

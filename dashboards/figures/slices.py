@@ -10,7 +10,20 @@ import plotly.graph_objects as go
 from ...search.transitions import TrialStatus
 from ..axes import Axis
 from ..study_view import StudyView
-from .theme import AXIS, COLOUR, MARKERS, SHAPE, decimated, empty, figure, literal, rounded, shown, value_title
+from .theme import (
+    AXIS,
+    COLOUR,
+    MARKERS,
+    SHAPE,
+    decimated,
+    empty,
+    figure,
+    literal,
+    rounded,
+    shown,
+    thinned,
+    value_title,
+)
 
 PARAMETERS = 9
 COLUMNS = 3
@@ -35,7 +48,7 @@ def slices(view: StudyView, *, paths: Sequence[str] = ()) -> go.Figure:
     drawn = decimated(trials, MARKERS // len(chosen), keep=best)
     columns = min(COLUMNS, len(chosen))
     rows = -(-len(chosen) // columns)
-    layout: dict[str, Any] = {"height": 60 + 190 * rows, "margin": {"l": 62, "r": 14, "t": 50, "b": 40}}
+    layout: dict[str, Any] = {"height": 90 + 190 * rows, "margin": {"l": 62, "r": 14, "t": 64, "b": 60}}
     traces: list[dict[str, Any]] = []
     for i, path in enumerate(chosen):
         axis = view.axis(path)
@@ -56,8 +69,7 @@ def slices(view: StudyView, *, paths: Sequence[str] = ()) -> go.Figure:
             "title": {"text": value_title(view.objective) if i == 0 else "", "font": {"size": 11}},
         }
         traces += _markers(view, axis, drawn, suffix, named=i == 0)
-    note = f" <sup>{len(drawn)} of {len(trials)} trials</sup>" if len(drawn) < len(trials) else ""
-    return figure(title + note, traces, layout)
+    return figure(title, traces, layout, note=thinned(len(drawn), len(trials)))
 
 
 def _x_axis(axis: Axis) -> dict[str, Any]:

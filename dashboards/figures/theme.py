@@ -15,6 +15,7 @@ import plotly.graph_objects as go
 
 from ...search.spec import Objective
 from ...search.transitions import TrialStatus
+from ..redaction import redacted
 
 Item = TypeVar("Item")
 
@@ -22,8 +23,9 @@ BLUE, ORANGE, GREEN, VERMILION = "#0072b2", "#e69f00", "#009e73", "#d55e00"
 PURPLE, SKY, YELLOW, GREY = "#cc79a7", "#56b4e9", "#f0e442", "#8a8f98"
 SERIES = (BLUE, ORANGE, GREEN, PURPLE, VERMILION, SKY, YELLOW, GREY)
 
-GOOD_TO_BAD = ("#fde333", "#c3bc4a", "#949a5b", "#6c7b66", "#4a5f6d", "#26456e", "#00204d")
-"""Seven steps of cividis (Nunez et al. 2018), the best first: perceptually even, safe for colour blindness."""
+GOOD_TO_BAD = ("#e0a800", "#c09a3d", "#a08e63", "#878787", "#6f84a0", "#5779b4", "#3f6fc8")
+"""Seven steps from gold over grey to blue, the best first. They differ in lightness as well as along the axis that most
+colour-blind people see, and all are visible on white and on black, which the ends of cividis and viridis are not."""
 
 COLOUR: dict[str, str] = {
     TrialStatus.COMPLETED: BLUE,
@@ -52,17 +54,28 @@ MARKERS = 1000
 """Markers in one chart: more than that and an update takes a browser over 0.3 s (see DASHBOARDS in the design)."""
 
 
-def figure(title: str, traces: Sequence[dict[str, Any]], layout: dict[str, Any] | None = None) -> go.Figure:
-    """A figure in the house style; `layout` adds to it."""
+def figure(
+    title: str, traces: Sequence[dict[str, Any]], layout: dict[str, Any] | None = None, *, note: str = ""
+) -> go.Figure:
+    """A figure in the house style; `layout` adds to it, `note` is a smaller line under the title."""
     base: dict[str, Any] = {
-        "title": {"text": title, "font": {"size": 15}, "x": 0.01, "xanchor": "left", "y": 0.97, "yanchor": "top"},
+        "title": {
+            "text": title,
+            "font": {"size": 15},
+            "subtitle": {"text": note, "font": {"size": 11}},
+            "x": 0.01,
+            "xanchor": "left",
+            "yref": "container",
+            "y": 0.98,
+            "yanchor": "top",
+        },
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"family": "system-ui, sans-serif", "size": 12, "color": GREY},
-        "margin": {"l": 62, "r": 14, "t": 46, "b": 48},
+        "margin": {"l": 62, "r": 14, "t": 64 if note else 44, "b": 72},
         "hovermode": "closest",
         "hoverlabel": {"align": "left"},
-        "legend": {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 1, "xanchor": "right"},
+        "legend": {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "xanchor": "left"},
         "autosize": True,
         "colorway": SERIES,
         "xaxis": AXIS,
@@ -90,12 +103,12 @@ def empty(title: str, why: str) -> go.Figure:
 
 
 def literal(text: object, width: int = 80) -> str:
-    """`text` as Plotly shows it letter by letter: it reads tags and entities in every text.
+    """`text` as Plotly shows it letter by letter, as it reads tags and entities in every text; secrets covered.
 
     >>> literal("<b>lr</b> & more"), literal("a" * 100, 5)
     ('&lt;b&gt;lr&lt;/b&gt; &amp; more', 'aaaa…')
     """
-    plain = " ".join(str(text).split())
+    plain = redacted(" ".join(str(text).split()))
     if len(plain) > width:
         plain = plain[: width - 1] + "…"
     return plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
@@ -134,11 +147,15 @@ def decimated(items: Sequence[Item], limit: int, keep: Sequence[Item] = ()) -> l
 
 
 def value_title(objective: Objective) -> str:
-    """The title of an axis of objective values: `val_accuracy (higher is better)`."""
-    better = "higher" if objective.direction == "maximize" else "lower"
-    return f"{literal(objective.metric)} ({better} is better)"
+    """The title of an axis of objective values: the metric and an arrow to where it is better."""
+    return f"{literal(objective.metric, 40)} {'↑' if objective.direction == 'maximize' else '↓'}"
 
 
-def passed_over(count: int, what: str = "trials with a value that is not finite") -> str:
-    """A remark for the title about what is not drawn."""
-    return f" <sup>{count} {what} not drawn</sup>" if count else ""
+def noted(*remarks: str) -> str:
+    """The remarks that there are, on one line."""
+    return "; ".join(remark for remark in remarks if remark)
+
+
+def thinned(drawn: int, total: int, what: str = "trials") -> str:
+    """`632 of 10000 trials` where not everything is drawn, else nothing."""
+    return f"{drawn} of {total} {what}" if drawn < total else ""

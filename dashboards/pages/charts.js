@@ -22,7 +22,6 @@ function themed(layout) {
   copy.hoverlabel = { ...layout.hoverlabel, bgcolor: style.getPropertyValue("--panel").trim(), font: { color: colour } };
   if (innerWidth < NARROW) {
     copy.margin = { ...layout.margin, l: 44, r: 6 };
-    copy.legend = { ...layout.legend, y: -0.25, yanchor: "top", x: 0, xanchor: "left" };
     copy.title = { ...layout.title, font: { size: 13 } };
   }
   return copy;

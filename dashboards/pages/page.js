@@ -133,8 +133,8 @@ export const trialAddress = (study, n) => `trial?study=${encodeURIComponent(stud
 
 export const trialLink = (study, n) => el("a", { href: trialAddress(study, n) }, `#${n}`);
 
-export function fact(name, value, more = "") {
-  return el("div", { class: "fact" },
+export function fact(name, value, more = "", kind = "fact") {
+  return el("div", { class: kind },
     el("div", { class: "name" }, name), el("div", { class: "value" }, value), el("div", { class: "more" }, more));
 }
 

@@ -74,7 +74,7 @@ function showSummary(study) {
     fact("used", study.gpu_seconds ? `${number(study.gpu_seconds / 3600)} GPU-h` : duration(study.run_seconds),
       `${study.epochs_trained} epochs`),
     fact("strategy", study.strategy.name, `early stopping: ${study.early_stopping.name}`),
-    best ? fact("best configuration", "", parameterText(best.parameters)) : null);
+    best ? fact("best configuration", "", parameterText(best.parameters), "fact wide") : null);
   showActions(study);
 }
 
@@ -138,21 +138,32 @@ async function showTrials() {
 }
 
 async function update(wanted) {
+  if (!wanted.length) return;
   try { await drawAll(wanted, (await fetchFigures(wanted)).figures); } catch (error) { toast(error.message); }
 }
 
+const LIVE = [charts.history, charts.learning_curves];
+const SLOW_EVERY_MS = 3000; // what sums up all trials hardly changes with one of them
+const IMPORTANCE_EVERY_MS = 20000;
+let slowAt = performance.now();
 let importanceAt = 0;
+let catchUp = 0; // draws what an update left out when no later one comes
+
 async function refresh(studies) {
   if (!studies.includes(name)) return;
   const began = performance.now();
   all.forEach((chart) => { if (chart !== charts.importance) chart.stale = true; });
-  const shown = all.filter((chart) => chart.visible && chart.stale);
+  const slow = began - slowAt > SLOW_EVERY_MS;
+  if (slow) slowAt = began;
+  const shown = all.filter((chart) => chart.visible && chart.stale && (slow || LIVE.includes(chart)));
+  clearTimeout(catchUp);
+  if (!slow) catchUp = setTimeout(() => update(all.filter((chart) => chart.visible && chart.stale)), SLOW_EVERY_MS);
   const body = await fetchFigures(shown.length ? shown : FIRST, { with_summary: true });
   showSummary(body.summary);
   await drawAll(shown, body.figures);
   performance.measure("update", { start: began, end: performance.now(), detail: body.seq });
   await showTrials();
-  if (performance.now() - importanceAt > 20000) { importanceAt = performance.now(); await update([charts.importance]); }
+  if (performance.now() - importanceAt > IMPORTANCE_EVERY_MS) { importanceAt = performance.now(); await update([charts.importance]); }
 }
 
 async function begin() {

@@ -20,7 +20,7 @@ const story = el("ol", { class: "story" });
 const log = el("pre", { class: "log", id: "log", tabindex: 0, "aria-label": "Log" });
 const generations = el("div", { class: "scroll" });
 const around = el("nav", { class: "actions", "aria-label": "Neighbours" });
-const charts = [new Chart("trial_curve", "Reports"), new Chart("architecture", "Configuration as a diagram")];
+const charts = [new Chart("trial_curve", "Reports", { wide: true }), new Chart("architecture", "Configuration as a diagram", { wide: true })];
 let offset = -1;
 
 fill(document.getElementById("content"), el("h1", {}, studyLink(study), ` trial ${index}`), around, why, facts, actions,
@@ -43,7 +43,7 @@ function showTrial(trial) {
     fact("where", trial.gpus.length ? `GPU ${trial.gpus.join(", ")}` : trial.node || "–", `started ${when(trial.started_at)}`),
     fact("checkpoints", String(trial.checkpoints.length),
       trial.checkpoints.map((one) => `${one.name} (${Math.ceil(one.bytes / 1024)} KiB)`).join(", ")),
-    fact("configuration", "", parameterText(trial.parameters)));
+    fact("configuration", "", parameterText(trial.parameters), "fact wide"));
   const over = OVER.includes(trial.state);
   const button = (verb, title, enabled) => el("button", { type: "button", id: `do-${verb}`, disabled: !enabled,
     onclick: () => act(study, { verb, number: index }, title) }, title);

@@ -13,6 +13,7 @@ from sqlalchemy import (
     Text,
     bindparam,
     insert,
+    literal_column,
     select,
     update,
 )
@@ -68,6 +69,14 @@ INSERT_EVENT = _compiled(insert(events))
 READ_EVENTS = _compiled(
     select(events.c.seq, events.c.at, events.c.kind, events.c.body)
     .where(events.c.study == bindparam("study"), events.c.seq > bindparam("after_seq"))
+    .order_by(events.c.seq)
+)
+READ_TRIAL_EVENTS = _compiled(
+    select(events.c.at, events.c.kind, events.c.body)
+    .where(
+        events.c.study == bindparam("study"),
+        events.c.body.like(bindparam("pattern")) | (events.c.kind == literal_column("'HeadOpened'")),
+    )
     .order_by(events.c.seq)
 )
 READ_FENCE = _compiled(select(meta.c.value).where(meta.c.key == bindparam("name")))

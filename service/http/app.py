@@ -21,6 +21,7 @@ from .page_router import page_router
 from .read_router import read_router
 from .sessions import Sessions
 from .strict import tell_error
+from .warming import warm_up
 from .watching import JournalWatch
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -34,6 +35,7 @@ def make_app(
     prefix: str = "",
     allow_hosts: Sequence[str] = (),
     closing: threading.Event | None = None,
+    draw_ahead: bool = False,
 ) -> ASGIApp:
     """The dashboard over a data directory.
 
@@ -44,6 +46,7 @@ def make_app(
         prefix: a path in front of ours, e.g. "/proxy/8321".
         allow_hosts: further Host headers, e.g. that of a proxy in front, with their ports.
         closing: set when the server goes down, to end the event streams.
+        draw_ahead: do at the start what the first visitor would wait for.
     """
     watch = JournalWatch(data)
     going = closing or threading.Event()
@@ -53,6 +56,8 @@ def make_app(
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         watch.start()
+        if draw_ahead:
+            threading.Thread(target=warm_up, args=(watch,), name="warm up", daemon=True).start()
         try:
             yield
         finally:

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query
 from ...dashboards.figures import POOL_FIGURES, Options, figure_json, importance, pool_figure, study_figure
 from ...dashboards.figures.history import By
 from ...dashboards.importances import Evaluator, Importance, importances, sample
+from ...dashboards.redaction import covered
 from ...errors import NotFound
 from ...search.spec import Json
 from .read_router import summary
@@ -64,7 +65,7 @@ def figure_router(watch: JournalWatch) -> APIRouter:
             drawn = {name: study_figure(view, name, options) for name in wanted if name != "importance"}
             body: dict[str, Json] = {"seq": view.state.last_seq}
             if with_summary:
-                body["summary"] = summary(view)
+                body["summary"] = covered(summary(view))
         found |= drawn
         return StrictJson(body | {"figures": {name: figure_json(found[name]) for name in wanted}})
 

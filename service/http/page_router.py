@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import mimetypes
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from fastapi import APIRouter, Request
@@ -31,8 +32,9 @@ class Served:
     media_type: str
 
 
+@cache
 def load(path: Path) -> Served:
-    """Read and compress a file."""
+    """Read and compress a file, once in a process."""
     body = path.read_bytes()
     kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     return Served(

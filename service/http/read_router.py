@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 
 from ...dashboards.axes import written
-from ...dashboards.redaction import redacted
+from ...dashboards.redaction import covered
 from ...dashboards.study_view import StudyView, is_finite
 from ...dashboards.terminal.outlook import outlook
 from ...dashboards.terminal.standing import leader, settled
@@ -43,14 +43,14 @@ def read_router(watch: JournalWatch) -> APIRouter:
         """Every study, oldest first."""
         with watch.studies() as views:
             rows = [summary(view) for view in views]
-        return StrictJson({"studies": rows, "trouble": watch.trouble, "head_running": watch.head_is_running()})
+        return safe({"studies": rows, "trouble": watch.trouble, "head_running": watch.head_is_running()})
 
     @router.get("/studies/{study}")
     def one_study(study: str) -> StrictJson:
         """A study with its outlook and its best trial's parameters on one level."""
         with watch.study(study) as view:
             body = summary(view)
-        return StrictJson({**body, "trouble": watch.trouble, "head_running": watch.head_is_running()})
+        return safe({**body, "trouble": watch.trouble, "head_running": watch.head_is_running()})
 
     @router.get("/studies/{study}/trials")
     def trials(
@@ -66,7 +66,7 @@ def read_router(watch: JournalWatch) -> APIRouter:
             chosen = [t for t in view.trials if state is None or t.status is state]
             ordered = _sorted(view, chosen, sort, descending=descending)
             rows = [trial_row(view, t) for t in ordered[offset : offset + limit]]
-        return StrictJson({"total": len(chosen), "offset": offset, "trials": rows})
+        return safe({"total": len(chosen), "offset": offset, "trials": rows})
 
     @router.get("/studies/{study}/trials/{number}")
     def one_trial(study: str, number: int) -> StrictJson:
@@ -92,7 +92,7 @@ def read_router(watch: JournalWatch) -> APIRouter:
                 ],
                 "phases_seconds": dict(record.phases_s),
             }
-        return StrictJson({**body, "checkpoints": checkpoints(_folder(watch.data, study, number))})
+        return safe({**body, "checkpoints": checkpoints(_folder(watch.data, study, number))})
 
     @router.get("/studies/{study}/trials/{number}/story")
     def trial_story(study: str, number: int) -> StrictJson:
@@ -100,15 +100,15 @@ def read_router(watch: JournalWatch) -> APIRouter:
         with watch.study(study) as view:
             trial_of(view, number)
         with SqliteReader(watch.path) as reader:
-            told = story((event for _, event in reader.read(study)), number)
-        return StrictJson({"story": [{"at": moment(at), "what": redacted(text)} for at, text in told]})
+            told = story(reader.read_of_trial(study, number), number)
+        return safe({"story": [{"at": moment(at), "what": text} for at, text in told]})
 
     @router.get("/studies/{study}/trials/{number}/log")
     def trial_log(study: str, number: int, offset: Annotated[int, Query(ge=-1)] = -1) -> StrictJson:
         """What a trial wrote, from byte `offset` of its newest log file; -1: its last part."""
         with watch.study(study) as view:
             trial_of(view, number)
-        return StrictJson(log_part(_folder(watch.data, study, number), offset))
+        return safe(log_part(_folder(watch.data, study, number), offset))
 
     @router.get("/pool")
     def pool() -> StrictJson:
@@ -117,12 +117,17 @@ def read_router(watch: JournalWatch) -> APIRouter:
             running = [_running(view, view.state.trials[n]) for view in views for n in view.state.numbers(_RUNNING)]
             waiting = [row for view in views if not view.state.is_over for row in _waiting(view)]
         body = {"running": running, "waiting": waiting[:QUEUE_ROWS], "waiting_total": len(waiting)}
-        return StrictJson({**body, "head_running": watch.head_is_running()})
+        return safe({**body, "head_running": watch.head_is_running()})
 
     return router
 
 
 _RUNNING = TrialStatus.RUNNING
+
+
+def safe(body: Json) -> StrictJson:
+    """The reply, with the secrets that found their way into it covered."""
+    return StrictJson(covered(body))
 
 
 def summary(view: StudyView) -> dict[str, Json]:
@@ -158,8 +163,6 @@ def trial_row(view: StudyView, trial: TrialRecord) -> dict[str, Json]:
     """A trial with its parameters on one level, as text."""
     body = trial_json(trial)
     del body["config"]
-    for field in ("reason", "message"):
-        body[field] = None if body[field] is None else redacted(body[field])
     return body | {
         "parameters": parameters(view, trial),
         "node": trial.node,
@@ -172,7 +175,7 @@ def trial_row(view: StudyView, trial: TrialRecord) -> dict[str, Json]:
 
 def parameters(view: StudyView, trial: TrialRecord) -> list[list[str]]:
     """[path, value] as text, in the space's order."""
-    return [[path, redacted(written(value))] for path, value in view.flat(trial).items()]
+    return [[path, written(value)] for path, value in view.flat(trial).items()]
 
 
 def trial_of(view: StudyView, number: int) -> TrialRecord:

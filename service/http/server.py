@@ -15,6 +15,7 @@ from ...errors import PoolError
 FIRST_PORT = 8321
 PORTS_TRIED = 20
 PARENT_LOOK_S = 0.5
+BACKLOG = 64
 
 
 def bound_socket(port: int | None) -> socket.socket:
@@ -35,6 +36,7 @@ def bound_socket(port: int | None) -> socket.socket:
         except OSError:
             listener.close()
             continue
+        listener.listen(BACKLOG)  # who comes before the application is up waits instead of being refused
         return listener
     tried = f"port {port} is" if port is not None else f"ports {FIRST_PORT} to {FIRST_PORT + PORTS_TRIED - 1} are"
     raise PoolError(f"{tried} taken.", "Name another one: --port 9000, or --port 0 for any.")
@@ -68,7 +70,13 @@ def serve(
         tell(f"http://127.0.0.1:{actual}{prefix}/login#{code}")
 
     app = make_app(
-        data, port=actual, tell_code=tell_code, prefix=prefix, allow_hosts=allow_hosts, closing=closing
+        data,
+        port=actual,
+        tell_code=tell_code,
+        prefix=prefix,
+        allow_hosts=allow_hosts,
+        closing=closing,
+        draw_ahead=True,
     )
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=1, lifespan="on")
     server = _Server(config, closing)
