@@ -49,6 +49,12 @@ class MemoryJournal:
             if owner == study:
                 yield seq, decode(kind, at, body)
 
+    def read_of_trial(self, study: str, number: int) -> Iterator[Event]:
+        return (event for _, event in self.read(study))
+
+    def has_writer(self) -> bool:
+        return True
+
     def snapshot(self, study: str) -> Snapshot | None:
         if study not in self._snapshots:
             return None

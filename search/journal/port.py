@@ -32,12 +32,20 @@ class JournalReader(Protocol):
         """The committed events of a study in order, those after `after_seq`."""
         ...
 
+    def read_of_trial(self, study: str, number: int) -> Iterator[Event]:
+        """The committed events that may be about one trial, and those of heads; a few of other trials come along."""
+        ...
+
     def snapshot(self, study: str) -> Snapshot | None:
         """The latest snapshot that is whole, if there is one."""
         ...
 
     def has_changed(self) -> bool:
         """Has somebody else committed since the last call? Cheap."""
+        ...
+
+    def has_writer(self) -> bool:
+        """Is a head running on this journal?"""
         ...
 
     def put_command(self, study: str, body: Json) -> str:

@@ -7,31 +7,36 @@ token that each write transaction checks, for a file system on which the lock fa
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
-import zlib
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import func, insert, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from ...errors import JournalError
-from ..codec import encode
-from ..events import CommandDone, Event
+from ..events import Event
 from ..spec import Json
 from .faults import explained, translated
 from .filesystem import refuse_network_file_system
 from .lock import WriterLock
-from .schema import ACKNOWLEDGE, INSERT_EVENT, READ_FENCE, VERSION, commands, meta, metadata, snapshots
+from .packing import packed
+from .schema import (
+    ACKNOWLEDGE,
+    INSERT_EVENT,
+    READ_FENCE,
+    VERSION,
+    meta,
+    metadata,
+    open_commands,
+    snapshots,
+    superseded_snapshots,
+)
 from .schema import events as events_table
 from .sqlite_reader import SqliteReader
-
-KEPT_SNAPSHOTS = 2
-"""The last one, and the one before it for the day on which the last is damaged."""
+from .unwritten import Unwritten
 
 
 class SqliteJournal(SqliteReader):
@@ -47,8 +52,6 @@ class SqliteJournal(SqliteReader):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._rows: list[dict[str, Any]] = []
-        self._acknowledged: list[dict[str, int]] = []
         self._given_out = 0
         refuse_network_file_system(path)
         try:
@@ -90,7 +93,7 @@ class SqliteJournal(SqliteReader):
             row = upsert(meta).values(key=key, value=str(value))
             self._connection.execute(row.on_conflict_do_update(index_elements=["key"], set_={"value": str(value)}))
         self._driver.execute("COMMIT")
-        self._next_seq: int = (self._connection.scalar(select(func.max(events_table.c.seq))) or 0) + 1
+        self._unwritten = Unwritten((self._connection.scalar(select(func.max(events_table.c.seq))) or 0) + 1)
 
     @property
     def fence(self) -> int:
@@ -98,35 +101,25 @@ class SqliteJournal(SqliteReader):
 
     @property
     def next_seq(self) -> int:
-        return self._next_seq
+        return self._unwritten.next_seq
 
     def append(self, study: str, events: Sequence[Event]) -> int:
-        first = self._next_seq
-        rows = []
-        for seq, event in enumerate(events, start=first):
-            kind, body = encode(event)
-            rows.append({"seq": seq, "study": study, "at": event.at, "kind": kind, "body": body})
-            if isinstance(event, CommandDone):
-                self._acknowledged.append({"command": int(event.command), "seq": seq})
-        self._rows += rows
-        self._next_seq += len(rows)
-        return first
+        return self._unwritten.append(study, events)
 
     def commit(self) -> None:
-        if not self._rows:
+        if not self._unwritten.rows:
             return
         with translated(self.path):
             self._begin()
             try:
-                self._driver.executemany(INSERT_EVENT, self._rows)
-                if self._acknowledged:
-                    self._driver.executemany(ACKNOWLEDGE, self._acknowledged)
+                self._driver.executemany(INSERT_EVENT, self._unwritten.rows)
+                if self._unwritten.acknowledged:
+                    self._driver.executemany(ACKNOWLEDGE, self._unwritten.acknowledged)
                 self._driver.execute("COMMIT")
             except sqlite3.Error:
                 self._roll_back()
                 raise
-        self._rows.clear()
-        self._acknowledged.clear()
+        self._unwritten.written()
 
     def _begin(self) -> None:
         """Start a write transaction, if this is still the journal's writer."""
@@ -146,33 +139,18 @@ class SqliteJournal(SqliteReader):
     def new_commands(self) -> list[tuple[str, str, Json]]:
         if not self.has_changed():
             return []
-        query = (
-            select(commands.c.id, commands.c.study, commands.c.body)
-            .where(commands.c.done_seq.is_(None), commands.c.id > self._given_out)
-            .order_by(commands.c.id)
-        )
         with translated(self.path):
-            rows = self._connection.execute(query).all()
+            rows = self._connection.execute(open_commands(self._given_out)).all()
         if rows:
             self._given_out = rows[-1].id
         return [(str(row.id), row.study, json.loads(row.body)) for row in rows]
 
     def save_snapshot(self, study: str, seq: int, body: Json) -> None:
-        packed = zlib.compress(json.dumps(body, separators=(",", ":")).encode(), level=1)
-        row = {"study": study, "seq": seq, "digest": hashlib.sha256(packed).hexdigest(), "body": packed}
-        kept = (
-            select(snapshots.c.seq)
-            .where(snapshots.c.study == study)
-            .order_by(snapshots.c.seq.desc())
-            .limit(KEPT_SNAPSHOTS)
-        )
         with translated(self.path):
             self._begin()
             try:
-                self._connection.execute(insert(snapshots).prefix_with("OR REPLACE"), row)
-                self._connection.execute(
-                    delete(snapshots).where(snapshots.c.study == study, snapshots.c.seq.not_in(kept))
-                )
+                self._connection.execute(insert(snapshots).prefix_with("OR REPLACE"), packed(study, seq, body))
+                self._connection.execute(superseded_snapshots(study))
                 self._driver.execute("COMMIT")
             except BaseException:
                 self._roll_back()

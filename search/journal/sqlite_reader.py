@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 import time
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sqlalchemy import create_engine, func, insert, select
+from sqlalchemy import create_engine, insert, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.pool import StaticPool
 
@@ -22,8 +20,9 @@ from ..events import Event
 from ..spec import Json
 from .faults import explained, translated
 from .lock import is_locked
+from .packing import first_whole
 from .port import Snapshot
-from .schema import READ_EVENTS, READ_TRIAL_EVENTS, VERSION, commands, events, meta, snapshots
+from .schema import READ_EVENTS, READ_TRIAL_EVENTS, STUDIES, VERSION, commands, meta, snapshots_of
 
 BUSY_TIMEOUT_S = 30.0
 """How long to wait for another process's write: a commit takes under a millisecond, a copy of the file seconds."""
@@ -80,9 +79,8 @@ class SqliteReader:
         return bool(self._driver.execute(query).fetchone()[0])
 
     def studies(self) -> list[str]:
-        query = select(events.c.study).group_by(events.c.study).order_by(func.min(events.c.seq))
         with translated(self.path):
-            return list(self._connection.scalars(query)) if self._has_tables() else []
+            return list(self._connection.scalars(STUDIES)) if self._has_tables() else []
 
     def read(self, study: str, after_seq: int = 0) -> Iterator[tuple[int, Event]]:
         with translated(self.path):
@@ -110,16 +108,8 @@ class SqliteReader:
 
     def snapshot(self, study: str) -> Snapshot | None:
         """The latest whole snapshot; damaged ones, and ones of events that the journal lost, are passed over."""
-        query = (
-            select(snapshots.c.seq, snapshots.c.digest, snapshots.c.body)
-            .where(snapshots.c.study == study, snapshots.c.seq <= select(func.max(events.c.seq)).scalar_subquery())
-            .order_by(snapshots.c.seq.desc())
-        )
         with translated(self.path):
-            for seq, digest, body in self._connection.execute(query):
-                if hashlib.sha256(body).hexdigest() == digest:
-                    return Snapshot(seq=seq, body=json.loads(zlib.decompress(body)))
-        return None
+            return first_whole((row.seq, row.digest, row.body) for row in self._connection.execute(snapshots_of(study)))
 
     def has_changed(self) -> bool:
         with translated(self.path):

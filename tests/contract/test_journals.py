@@ -1,15 +1,18 @@
 """What every journal must do: one suite over all implementations."""
 
+import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from shoal.errors import JournalError
+from shoal.errors import JournalError, JournalLocked, NotFound
 from shoal.search.events import (
     CommandDone,
     FailureKind,
+    HeadOpened,
     StudyPaused,
     TrialAssigned,
     TrialEnded,
@@ -17,13 +20,19 @@ from shoal.search.events import (
     TrialReported,
 )
 from shoal.search.journal.memory import MemoryJournal
+from shoal.search.journal.opening import open_journal, open_reader
 from shoal.search.journal.port import Journal
-from shoal.search.journal.sqlite import SqliteJournal
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Journal]:
-    opened: Journal = MemoryJournal() if request.param == "memory" else SqliteJournal(tmp_path / "journal.db")
+    opened: Journal
+    if request.param == "memory":
+        opened = MemoryJournal()
+    elif request.param == "sqlite":
+        opened = open_journal(str(tmp_path / "journal.db"))
+    else:
+        opened = open_journal(request.getfixturevalue("postgres").database())
     yield opened
     opened.close()
 
@@ -125,19 +134,53 @@ def test_changes_by_others_are_noticed(journal: Journal):
     assert not journal.has_changed()
 
 
+def test_the_events_of_one_trial(journal: Journal):
+    others = tuple(replace(event, number=1) for event in ALL_SORTS)
+    opened = HeadOpened(at=0.5, fence=1, host="here", pid=7)
+    journal.append("digits", (opened, *ALL_SORTS, *others))
+    journal.append("other", ALL_SORTS)
+    journal.commit()
+    found = list(journal.read_of_trial("digits", 0))
+    assert [event for event in found if event not in others] == [opened, *ALL_SORTS]
 
-def test_a_reopened_file_goes_on_counting(tmp_path: Path):
-    path = tmp_path / "journal.db"
-    first = SqliteJournal(path)
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a journal that outlives its program lies."""
+    if request.param == "sqlite":
+        return str(tmp_path / "journal.db")
+    address: str = request.getfixturevalue("postgres").database()
+    return address
+
+
+def test_a_reopened_journal_goes_on_counting(place: str):
+    first = open_journal(place)
     command = first.put_command("digits", {"verb": "pause"})
     first.append("digits", [StudyPaused(at=1.0, reason="lunch")])
     first.commit()
     fence = first.fence
     first.append("digits", [StudyPaused(at=2.0, reason="never committed")])
     first.close()
-    second = SqliteJournal(path)
+    second = open_journal(place)
     assert second.fence > fence
     assert second.next_seq == 2
     assert second.new_commands() == [(command, "digits", {"verb": "pause"})]
     assert list(second.read("digits")) == [(1, StudyPaused(at=1.0, reason="lunch"))]
     second.close()
+
+
+def test_one_writer_and_its_name(place: str):
+    writer = open_journal(place)
+    with pytest.raises(JournalLocked, match=f"in use by process {os.getpid()} on "):
+        open_journal(place)
+    reader = open_reader(place)
+    assert reader.has_writer()
+    writer.close()
+    assert not reader.has_writer()
+    reader.close()
+    open_journal(place).close()
+
+
+def test_a_reader_finds_no_journal_where_none_was_made(place: str):
+    with pytest.raises(NotFound, match="no journal"):
+        open_reader(place)
