@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from shoal.scheduler.port import NodeUp
 from shoal.scheduler.simulator.step_time import speedups
-from shoal.scheduler.simulator.workload import SimulatedStudy, SimulatedTrial
+from shoal.scheduler.simulator.workload import SimulatedStudy, SimulatedTrial, pool_of
 
 HERE = Path(__file__).resolve().parent
 CURVES = HERE / "data" / "curves_mlp_digits_256x81.npz"
@@ -134,10 +134,4 @@ def six_studies(seed: int, *, rule: Literal["promote", "stop"], span_s: float = 
 
 def nodes(num_gpus: int) -> list[NodeUp]:
     """A pool of eight-GPU nodes, the last one smaller if it must be."""
-    made = []
-    for first in range(0, num_gpus, GPUS_PER_NODE):
-        name = f"node{first // GPUS_PER_NODE:04d}"
-        count = min(GPUS_PER_NODE, num_gpus - first)
-        gpus = tuple(f"{name}.{i}" for i in range(count))
-        made.append(NodeUp(at=0.0, node=name, gpus=gpus, cpus=8 * count, memory_gib=64.0 * count))
-    return made
+    return pool_of(num_gpus, GPUS_PER_NODE)

@@ -6,11 +6,13 @@ twice while a resize is under way.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
+from dataclasses import replace
 
 from .elastic_state import StudyEntry, TrialState
 from .placement import Cluster
-from .port import Pause, Promote, Resize, Start, WorkerSlot
+from .port import Pause, Promote, Resize, Start, Stop, WorkerSlot
 
 
 class Dispatcher:
@@ -25,12 +27,14 @@ class Dispatcher:
         """Start a waiting trial on `workers` workers, or on fewer if that many find no room."""
         request = trial.offer.request
         while True:
-            slots = self._cluster.place(request, workers, device_model=trial.device_model, avoid=avoid)
+            slots = self._place(study, trial, workers, avoid)
             if slots is not None or workers // 2 < request.k_min:
                 break
             workers //= 2
         if slots is None:
             return None
+        trial.loss = 0
+        trial.device_speed = study.device_speeds.value(self._cluster.model_of(slots[0].node))
         trial.status, trial.k, trial.slots, trial.leaving = "starting", workers, slots, ()
         study.holding += workers * trial.unit
         study.generations[trial.offer.number] = trial.offer.generation
@@ -43,10 +47,17 @@ class Dispatcher:
             workers=slots,
         )
 
+    def adopt(self, study: StudyEntry, trial: TrialState, slots: tuple[WorkerSlot, ...], at: float) -> None:
+        """The trial runs on `slots` since before anybody asked."""
+        trial.device_speed = study.device_speeds.value(self._cluster.model_of(slots[0].node))
+        trial.status, trial.k, trial.slots, trial.leaving = "running", len(slots), slots, ()
+        trial.since = trial.started_at = at
+        study.holding += len(slots) * trial.unit
+
     def grow(self, study: StudyEntry, trial: TrialState, workers: int, reason: str) -> Resize | None:
         """More workers: beside the present ones, else on another node, else over several nodes if none is so large."""
         request = trial.offer.request
-        model = trial.device_model or self._model_of(trial)
+        model = trial.device_model or self._cluster.model_of(trial.slots[0].node)
         single = len({slot.node for slot in trial.slots}) == 1
         largest = self._cluster.largest_room(request)
         while workers > trial.k:
@@ -81,6 +92,12 @@ class Dispatcher:
             involuntary=involuntary,
         )
 
+    def stop(self, trial: TrialState, reason: str) -> Stop:
+        """The running trial comes to its end; its devices are given back by TrialReleased."""
+        trial.status, trial.at_rung = "pausing", False
+        offer = trial.offer
+        return Stop(study=offer.study, number=offer.number, generation=offer.generation, reason=reason)
+
     def promote(self, trial: TrialState, reason: str) -> Promote:
         trial.at_rung = False
         return Promote(
@@ -91,25 +108,68 @@ class Dispatcher:
         """The trial runs on its new workers: what it left is free."""
         self._cluster.give_back(trial.leaving, trial.offer.request)
         study.holding -= len(trial.leaving) * trial.unit
-        trial.leaving = ()
+        trial.leaving = trial.former = ()
+        trial.refusals = 0
         trial.status = "running"
+
+    def undo_resize(self, study: StudyEntry, trial: TrialState) -> None:
+        """The trial stays on the workers that it had."""
+        self._keep_only(study, trial, trial.former)
+        trial.refusals += 1
+
+    def keep_survivors(self, study: StudyEntry, trial: TrialState, workers: tuple[WorkerSlot, ...]) -> None:
+        """The trial goes on with those of `workers` that it holds; what else it held is free."""
+        held = Counter(trial.slots + trial.leaving)
+        self._keep_only(study, trial, tuple((Counter(workers) & held).elements()))
+
+    def promise_memory(self, trial: TrialState, gpu_memory_gib: float) -> None:
+        """The running trial needs more of its GPUs than was thought."""
+        before = trial.offer.request
+        now = replace(before, gpu_memory_gib=gpu_memory_gib)
+        for slot in trial.slots + trial.leaving:
+            if slot.node in self._cluster.nodes:
+                self._cluster.nodes[slot.node].promise_anew(slot, before, now)
+        trial.offer = replace(trial.offer, request=now)
 
     def release(self, study: StudyEntry, trial: TrialState) -> None:
         """Everything the trial held is free."""
         self._cluster.give_back(trial.slots + trial.leaving, trial.offer.request)
         study.holding -= len(trial.slots + trial.leaving) * trial.unit
-        trial.slots = trial.leaving = ()
+        trial.slots = trial.leaving = trial.former = ()
         trial.status, trial.k, trial.at_rung, trial.spare = "waiting", 0, False, False
 
     def lose_node(self, study: StudyEntry, trial: TrialState, name: str) -> None:
-        """What the trial held on a lost node is gone; if it worked there, the rest stays until it is released."""
+        """What the trial held on a lost node is gone; if it worked there, what becomes of it will be said later."""
         left = tuple(slot for slot in trial.slots if slot.node != name)
         leaving = tuple(slot for slot in trial.leaving if slot.node != name)
         lost = len(trial.slots) + len(trial.leaving) - len(left) - len(leaving)
         study.holding -= lost * trial.unit
-        if len(left) < len(trial.slots):
-            trial.status, trial.at_rung = "pausing", False
+        if lost and trial.status != "pausing":
+            trial.status, trial.at_rung = "stricken", False
+        if any(slot.node == name for slot in trial.former):
+            trial.former = ()
         trial.slots, trial.leaving = left, leaving
+
+    def _place(
+        self, study: StudyEntry, trial: TrialState, workers: int, avoid: Collection[str]
+    ) -> tuple[WorkerSlot, ...] | None:
+        """Slots on the fastest devices that have room, rather not where the trial has died before."""
+        request = trial.offer.request
+        models: list[str] = [trial.device_model]
+        if not trial.device_model and len(self._cluster.models) > 1:
+            models = sorted(self._cluster.models, key=lambda model: -study.device_speeds.value(model))
+        for shunned in ([*avoid, *trial.lost_on], avoid) if trial.lost_on else (avoid,):
+            for model in models:
+                slots = self._cluster.place(request, workers, device_model=model, avoid=shunned)
+                if slots is not None:
+                    return slots
+        return None
+
+    def _keep_only(self, study: StudyEntry, trial: TrialState, slots: tuple[WorkerSlot, ...]) -> None:
+        gone = tuple((Counter(trial.slots + trial.leaving) - Counter(slots)).elements())
+        self._cluster.give_back(gone, trial.offer.request)
+        study.holding -= len(gone) * trial.unit
+        trial.slots, trial.leaving, trial.former, trial.k = slots, (), (), len(slots)
 
     def _resize(
         self,
@@ -122,6 +182,7 @@ class Dispatcher:
     ) -> Resize:
         added = len(slots) + len(leaving) - len(trial.slots)
         study.holding += added * trial.unit
+        trial.former = trial.slots
         trial.slots, trial.leaving, trial.k = slots, leaving, len(slots)
         trial.status = "resizing"
         trial.resize += 1
@@ -133,7 +194,3 @@ class Dispatcher:
             resize=trial.resize,
             workers=slots,
         )
-
-    def _model_of(self, trial: TrialState) -> str:
-        node = self._cluster.nodes.get(trial.slots[0].node)
-        return node.device_model if node is not None else ""

@@ -17,38 +17,53 @@ is taken back when it measures as not worth having, not already under 90 % of it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
+from .books import Books
 from .dispatch import Dispatcher
-from .elastic_state import ElasticTuning, StudyEntry, TrialState
+from .elastic_state import ElasticTuning, StudyEntry, TrialKey, TrialState
+from .node_events import NodeEvents
+from .node_space import USABLE_MEMORY
 from .placement import Cluster
 from .pool import describe
 from .port import (
     Action,
     EpochEnded,
+    MemoryMeasured,
+    NodeCordoned,
     NodeDown,
+    NodeUncordoned,
     NodeUp,
     PoolEvent,
     Refuse,
     Request,
+    ResizeRefused,
     RungReached,
     StudyAdded,
     StudyEnded,
+    StudyShare,
     Tick,
     TrialEnded,
+    TrialHeld,
     TrialOffered,
     TrialReleased,
+    TrialRemembered,
     TrialResized,
     TrialStarted,
     TrialWithdrawn,
+    WorkersLost,
+    WorkerSlot,
 )
 from .share_out import ShareOut
 from .speed_model import SpeedModel
 from .study_turn import StudyTurn
+from .trial_events import TrialEvents, predicted_gpu_memory_gib, rounded_down_gib
+from .within_study import candidates
 
-COST_SMOOTHING = 0.3
-"""Weight of the newest measured start or resize cost in a study's moving average."""
+CERTAIN = 0.99
+"""P(useful) from which a trial may not wait while a device that it could use is free."""
 
 
 class ElasticPolicy:
@@ -58,10 +73,12 @@ class ElasticPolicy:
         self._tuning = tuning or ElasticTuning()
         self._cluster = Cluster()
         self._dispatch = Dispatcher(self._cluster)
-        self._studies: dict[str, StudyEntry] = {}
+        self._books = Books()
+        self._studies = self._books.studies
+        self._nodes = NodeEvents(self._books, self._cluster, self._dispatch)
+        self._running = TrialEvents(self._books, self._cluster, self._dispatch, self._nodes, self._tuning)
         self._shares = ShareOut(self._cluster, self._studies, self._tuning)
         self._turn = StudyTurn(self._cluster, self._dispatch, self._tuning)
-        self._dirty: dict[str, None] = {}
         self._arrivals = 0
 
     # --- events ----------------------------------------------------------------------------------
@@ -72,69 +89,81 @@ class ElasticPolicy:
 
     def steps(self, events: Sequence[PoolEvent]) -> list[Action]:
         """Take several events of one moment in, then decide once."""
-        refused = [action for event in events for action in self._take_in(event)]
-        return refused + self._solve(events[-1].at) if events else []
+        if not events:
+            return []
+        at = events[-1].at
+        for study in self._studies.values():
+            if study.budget_s is not None:
+                study.accrue(at)
+        self._nodes.pass_time(at)
+        actions = [action for event in events for action in self._take_in(event)]
+        actions += self._nodes.drain()
+        return actions + self._solve(at)
 
-    def _take_in(self, event: PoolEvent) -> list[Action]:
+    def _take_in(self, event: PoolEvent) -> Iterable[Action]:
         match event:
             case TrialOffered():
-                refused = self._offered(event)
-                return [refused] if refused is not None else []
+                return self._offered(event)
             case StudyAdded():
-                self._study(event.study, event.priority).edit(event)
-                self._touch_all()
+                self._books.study(event.study, event.priority).edit(event)
+                self._books.touch_all()
             case StudyEnded():
                 self._study_ended(event.study)
-            case NodeUp():
-                self._node_up(event)
-            case NodeDown():
-                self._node_down(event.node)
-            case TrialWithdrawn() | TrialEnded():
+            case TrialWithdrawn():
+                self._withdrawn(event.study, event.number)
+            case TrialEnded():
                 self._gone(event.study, event.number)
+            case TrialHeld():
+                self._held(event)
+            case TrialRemembered():
+                self._books.study(event.study, 0).remember(event)
             case TrialReleased():
                 self._released(event)
+            case NodeUp() | NodeDown():
+                self._node_changed(event)
+            case NodeCordoned():
+                self._nodes.cordon(event)
+            case NodeUncordoned():
+                self._nodes.uncordon(event.node)
             case RungReached():
-                self._rung_reached(event)
+                self._running.rung_reached(event)
             case EpochEnded():
-                self._epoch_ended(event)
+                self._running.epoch_ended(event)
             case TrialStarted():
-                self._started(event)
+                self._running.started(event)
             case TrialResized():
-                self._resized(event)
+                self._running.resized(event)
+            case ResizeRefused():
+                self._running.resize_refused(event)
+            case WorkersLost():
+                return self._running.workers_lost(event)
+            case MemoryMeasured():
+                return self._running.memory_measured(event)
             case Tick():
-                self._touch_all()
-        return []
+                self._books.touch_all()
+        return ()
 
-    def _node_up(self, up: NodeUp) -> None:
-        if up.node in self._cluster.nodes:
-            return
+    def _node_changed(self, event: NodeUp | NodeDown) -> None:
         had_gpus = self._cluster.num_gpus > 0
-        self._cluster.add(up)
+        self._nodes.up(event) if isinstance(event, NodeUp) else self._nodes.down(event)
+        for study, trial in self._books.holders():
+            if not trial.slots and not trial.leaving:
+                self._away(study, trial)
         if (self._cluster.num_gpus > 0) != had_gpus:
             self._reprice()
-        self._touch_all()
 
-    def _node_down(self, name: str) -> None:
-        if name not in self._cluster.nodes:
-            return
-        self._cluster.remove(name)
-        for study in self._studies.values():
-            for trial in [t for t in study.trials.values() if t.holds]:
-                self._dispatch.lose_node(study, trial, name)
-                if not trial.slots:
-                    self._away(study, trial)
-        self._touch_all()
-
-    def _offered(self, offer: TrialOffered) -> Refuse | None:
-        study = self._study(offer.study, offer.priority)
+    def _offered(self, offer: TrialOffered) -> Iterator[Refuse]:
+        study = self._books.study(offer.study, offer.priority)
         if offer.generation <= study.generations.get(offer.number, -1):
-            return None
+            return
         known = study.trials.get(offer.number)
         if known is not None and (known.holds or known.offer.generation >= offer.generation):
-            return None
+            return
+        offer = replace(offer, request=self._with_memory(study, offer))
         reason = self._why_never(offer.request)
         if reason:
-            return Refuse(study=offer.study, number=offer.number, generation=offer.generation, reason=reason)
+            yield Refuse(study=offer.study, number=offer.number, generation=offer.generation, reason=reason)
+            return
         trial = study.away.pop(offer.number, None) or known or self._new_trial(study, offer)
         trial.offer = offer
         trial.epochs_done = max(trial.epochs_done, offer.epochs_done)
@@ -145,8 +174,36 @@ class ElasticPolicy:
         rung = rungs.rung_of(offer.number) if rungs is not None else -1
         if rungs is not None and 0 <= rung < rungs.top and trial.epochs_done > rungs.ladder.milestones[rung]:
             rungs.promote(offer.number)
-        self._touch(offer.study)
-        return None
+        self._books.touch(offer.study)
+
+    def _held(self, event: TrialHeld) -> None:
+        """The trial runs already."""
+        offer = event.offer
+        study = self._books.study(offer.study, offer.priority)
+        trial = self._new_trial(study, offer)
+        trial.unit = self._unit(offer.request)
+        trial.epochs_done = offer.epochs_done
+        study.trials[offer.number] = trial
+        study.generations[offer.number] = offer.generation
+        self._cluster.claim(event.workers, offer.request)
+        self._dispatch.adopt(study, trial, event.workers, event.at)
+        self._books.touch(offer.study)
+
+    def _with_memory(self, study: StudyEntry, offer: TrialOffered) -> Request:
+        """The trial's request with the memory of GPUs that was measured, else declared, else (for shares) predicted.
+
+        Never more than one trial can have of a shared GPU, so that one which needs a GPU for itself still gets it.
+        """
+        request = offer.request
+        trial = study.trials.get(offer.number) or study.away.get(offer.number)
+        gib = trial.gpu_memory_gib if trial is not None else 0.0
+        if not gib and request.gpu_memory_gib is None and 0 < request.gpus < 1:
+            gib = predicted_gpu_memory_gib(study)
+        if not gib:
+            return request
+        largest = max((node.gpu_memory for node in self._cluster.nodes.values()), default=0)
+        usable = rounded_down_gib(USABLE_MEMORY * largest if request.gpus < 1 else largest)
+        return replace(request, gpu_memory_gib=min(gib, usable) if usable else gib)
 
     def _new_trial(self, study: StudyEntry, offer: TrialOffered) -> TrialState:
         self._arrivals += 1
@@ -156,6 +213,14 @@ class ElasticPolicy:
         if study.epoch_count:
             speed.assume(study.epoch_sum_s / study.epoch_count)
         return TrialState(offer=offer, arrival=self._arrivals, speed=speed)
+
+    def _withdrawn(self, name: str, number: int) -> None:
+        """The trial does not want to start for now."""
+        study = self._studies.get(name)
+        trial = study.trials.get(number) if study is not None else None
+        if study is not None and trial is not None and not trial.holds:
+            study.away[number] = study.trials.pop(number)
+            self._books.touch(name)
 
     def _gone(self, name: str, number: int) -> None:
         """The trial will not be offered again."""
@@ -170,7 +235,7 @@ class ElasticPolicy:
             rungs.lose(number)
         study.trials.pop(number, None)
         study.away.pop(number, None)
-        self._touch(name)
+        self._books.touch(name)
 
     def _study_ended(self, name: str) -> None:
         study = self._studies.get(name)
@@ -182,21 +247,22 @@ class ElasticPolicy:
         study.away.clear()
         if not study.trials:
             del self._studies[name]
-        self._touch_all()
+        self._books.touch_all()
 
     def _released(self, event: TrialReleased) -> None:
-        found = self._holder(event.study, event.number, event.generation)
+        found = self._books.holder(event.study, event.number, event.generation)
         if found is None:
             return
         study, trial = found
+        if event.lost:
+            self._nodes.lost(trial, [slot.node for slot in trial.slots], event.at)
         self._away(study, trial)
-        self._touch_blocked()
-        self._touch(event.study)
+        self._books.touch_blocked()
+        self._books.touch(event.study)
 
     def _away(self, study: StudyEntry, trial: TrialState) -> None:
-        if trial.slots and not trial.device_model and trial.epochs_done > 0:
-            node = self._cluster.nodes.get(trial.slots[0].node)
-            trial.device_model = node.device_model if node is not None else ""
+        if trial.slots and trial.offer.exact and not trial.device_model and trial.epochs_done > 0:
+            trial.device_model = self._cluster.model_of(trial.slots[0].node)
         self._dispatch.release(study, trial)
         study.trials.pop(trial.offer.number, None)
         if not study.ended:
@@ -204,101 +270,18 @@ class ElasticPolicy:
         elif not study.trials:
             self._studies.pop(study.name, None)
 
-    def _rung_reached(self, event: RungReached) -> None:
-        found = self._holder(event.study, event.number, event.generation)
-        if found is None:
-            return
-        study, trial = found
-        answered = (event.generation, event.rung)
-        if trial.status not in ("running", "resizing") or answered <= trial.answered:
-            return
-        trial.answered = answered
-        trial.since = event.at
-        rungs = study.rungs(trial)
-        if rungs is not None and rungs.report(event.number, event.rung, event.value):
-            trial.epochs_done = float(rungs.ladder.milestones[event.rung])
-        trial.at_rung = rungs is None or event.rung < rungs.top
-        self._touch(event.study)
-
-    def _epoch_ended(self, event: EpochEnded) -> None:
-        found = self._holder(event.study, event.number, event.generation)
-        if found is None or found[1].status != "running":
-            return
-        study, trial = found
-        trial.epochs_done = max(trial.epochs_done, event.epochs_done)
-        trial.since = event.at
-        if event.epoch_s <= 0:
-            return
-        trial.speed.observe(trial.k, event.epoch_s)
-        study.epoch_sum_s += trial.speed.epoch_s(1)
-        study.epoch_count += 1
-        if trial.grown:
-            trial.grown = False
-            if trial.speed.gain(trial.k // 2) <= self._tuning.least_gain:
-                trial.most = trial.k // 2
-                self._touch(event.study)
-        if self._cluster.free_gpus:
-            self._touch(event.study)
-
-    def _started(self, event: TrialStarted) -> None:
-        found = self._holder(event.study, event.number, event.generation)
-        if found is None or found[1].status != "starting":
-            return
-        study, trial = found
-        trial.status, trial.since, trial.started_at = "running", event.at, event.at
-        study.start_cost_s += COST_SMOOTHING * (event.start_s - study.start_cost_s)
-
-    def _resized(self, event: TrialResized) -> None:
-        found = self._holder(event.study, event.number, event.generation)
-        if found is None or found[1].status != "resizing" or found[1].resize != event.resize:
-            return
-        study, trial = found
-        freed = bool(trial.leaving)
-        self._dispatch.confirm_resize(study, trial)
-        trial.since = event.at
-        study.resize_cost_s += COST_SMOOTHING * (event.stall_s - study.resize_cost_s)
-        if freed:
-            self._touch_blocked()
-            self._touch(event.study)
-
     # --- decisions -------------------------------------------------------------------------------
 
     def _solve(self, at: float) -> list[Action]:
         actions: list[Action] = []
-        if not self._dirty:
+        dirty = self._books.taken_dirty()
+        if not dirty:
             return actions
-        dirty, self._dirty = self._dirty, {}
         for study, budget, found in self._shares.deal(dirty, at):
             actions += self._turn.take(study, found, budget, at, avoid=self._shares.kept_from(study))
         return actions
 
-    def _touch(self, name: str) -> None:
-        if name in self._studies:
-            self._dirty[name] = None
-
-    def _touch_all(self) -> None:
-        self._dirty = dict.fromkeys(self._studies)
-
-    def _touch_blocked(self) -> None:
-        for name, study in self._studies.items():
-            if study.blocked:
-                self._dirty[name] = None
-
     # --- books -----------------------------------------------------------------------------------
-
-    def _study(self, name: str, priority: int) -> StudyEntry:
-        study = self._studies.get(name)
-        if study is None:
-            study = self._studies[name] = StudyEntry(name=name, order=len(self._studies), priority=priority)
-        return study
-
-    def _holder(self, name: str, number: int, generation: int) -> tuple[StudyEntry, TrialState] | None:
-        """The trial that holds devices under this generation; None for anything late or repeated."""
-        study = self._studies.get(name)
-        trial = study.trials.get(number) if study is not None else None
-        if study is None or trial is None or not trial.holds or trial.offer.generation != generation:
-            return None
-        return study, trial
 
     def _unit(self, request: Request) -> Fraction | int:
         unit = request.gpus if self._cluster.num_gpus else Fraction(request.cpus)
@@ -327,6 +310,33 @@ class ElasticPolicy:
             rows += [(study.name, trial.offer.number, why) for trial, why in self._turn.explain_waiting(study)]
         return rows
 
+    def shares(self, at: float) -> list[StudyShare]:
+        """What each study is owed and what it uses, in order of arrival."""
+        rows = []
+        for study in self._studies.values():
+            study.accrue(at)
+            rows.append(
+                StudyShare(
+                    study=study.name,
+                    priority=study.priority,
+                    weight=study.weight,
+                    owed=study.share,
+                    wanted=study.demand,
+                    held=float(study.holding),
+                    used_gpu_hours=study.spent_s / 3600,
+                    gpu_hours=None if study.budget_s is None else study.budget_s / 3600,
+                )
+            )
+        return rows
+
+    def holdings(self) -> dict[TrialKey, tuple[WorkerSlot, ...]]:
+        """The workers of every trial that has some; of one that is changing over, those it will have."""
+        return {trial.key: trial.slots for _, trial in self._books.holders()}
+
+    def cordoned(self) -> dict[str, str]:
+        """Nodes on which nothing is started, each with the reason."""
+        return self._nodes.cordoned()
+
     def room(self, request: Request) -> int:
         """How many more trials of this request the pool could take, at their smallest size and counting those that
         would shrink for them."""
@@ -334,6 +344,28 @@ class ElasticPolicy:
         holders = [t for s in self._studies.values() for t in s.trials.values() if t.holds]
         grown = sum(((t.k - t.offer.request.k_min) * t.unit for t in holders), Fraction(0)) if unit else 0
         return self._cluster.room(request) + (int(grown / unit) if grown else 0)
+
+    @property
+    def num_trials(self) -> int:
+        """Trials that wait, run, or are between a release and their next offer."""
+        return sum(len(study.trials) + len(study.away) for study in self._studies.values())
+
+    @property
+    def capacity(self) -> int:
+        """Devices that may be held now: GPUs if there are any, else CPUs; free ones of cordoned nodes do not count."""
+        return self._cluster.capacity
+
+    def unserved(self, at: float) -> list[TrialKey]:
+        """Trials that are new or certain enough, fit into what is free and were not started; for tests."""
+        found = []
+        for study in self._studies.values():
+            budget = study.share
+            for candidate in candidates(study, at=at, capacity=budget, budget=budget, tuning=self._tuning):
+                trial, request = candidate.trial, candidate.trial.offer.request
+                waits = trial.status == "waiting" and (candidate.rung == 0 or candidate.useful >= CERTAIN)
+                if waits and self._cluster.fits(request, request.k_min, trial.device_model, self._shares.kept):
+                    found.append(trial.key)
+        return found
 
     def forget(self, study: str) -> None:
         """Drop what is remembered of an ended study, so that its name can be used again."""

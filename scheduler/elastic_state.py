@@ -6,13 +6,16 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
-from .port import StudyAdded, TrialOffered, WorkerSlot
+from .device_speed import DeviceSpeeds
+from .port import StudyAdded, TrialOffered, TrialRemembered, WorkerSlot
 from .rungs import Rungs
-from .speed_model import SerialFraction, SpeedModel
+from .serial_fraction import SerialFractions
+from .speed_model import SpeedModel
 
 TrialKey = tuple[str, int]
 
-Status = Literal["waiting", "starting", "running", "resizing", "pausing"]
+Status = Literal["waiting", "starting", "running", "resizing", "pausing", "stricken"]
+"""`stricken`: it had workers on a node that is gone; whether it goes on with the others is not known yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,12 +71,14 @@ class ElasticTuning:
 class TrialState:
     """One offered or running trial.
 
-    `slots` are all devices reserved for it; during a resize that is the union of the old and the new ones, and
-    `leaving` are those to be given back when it is confirmed. `since` is when `epochs_done` was last exact.
+    `slots` are the workers it has or is about to have; during a resize `leaving` are those to be given back when it is
+    confirmed, and `former` those that it had when it was ordered. `since` is when `epochs_done` was last exact.
     `at_rung`: it waits for Promote or Pause; `answered` is the (generation, rung) of its last such question.
+    `loss` is the number of its last loss of workers, `lost_on` the nodes on which it died. `device_speed` is that of
+    the devices it runs on; times of `speed` are those of devices of speed 1. `gpu_memory_gib` was measured.
     `unit` is what one worker costs in the pool's scarce devices. `most`: no more workers than this, 0: no limit
-    found. `grown`: its last growth has not been measured yet. `spare`: it was started on devices that
-    nobody else had a use for.
+    found. `rigid`: the number of its workers cannot change while it runs. `grown`: its last growth has not been
+    measured yet. `spare`: it was started on devices that nobody else had a use for.
     """
 
     offer: TrialOffered
@@ -83,18 +88,25 @@ class TrialState:
     k: int = 0
     slots: tuple[WorkerSlot, ...] = ()
     leaving: tuple[WorkerSlot, ...] = ()
+    former: tuple[WorkerSlot, ...] = ()
     resize: int = 0
+    refusals: int = 0
+    loss: int = 0
+    lost_on: tuple[str, ...] = ()
     epochs_done: float = 0.0
     since: float = 0.0
     started_at: float = 0.0
     changed_at: float = float("-inf")
     grown: bool = False
     most: int = 0
+    rigid: bool = False
     at_rung: bool = False
     answered: tuple[int, int] = (-1, -1)
     spare: bool = False
     unit: Fraction | int = 1
     device_model: str = ""
+    device_speed: float = 1.0
+    gpu_memory_gib: float = 0.0
 
     @property
     def key(self) -> TrialKey:
@@ -104,11 +116,15 @@ class TrialState:
     def holds(self) -> bool:
         return self.status != "waiting"
 
+    def epoch_s(self) -> float:
+        """Seconds of an epoch on the workers that it has."""
+        return self.speed.epoch_s(self.k) / self.device_speed
+
     def epochs_at(self, at: float) -> float:
         """Finished epochs by now, the running one pro rata."""
         if self.status not in ("running", "resizing"):
             return self.epochs_done
-        return self.epochs_done + max(0.0, at - self.since) / self.speed.epoch_s(self.k)
+        return self.epochs_done + max(0.0, at - self.since) / self.epoch_s()
 
 
 @dataclass(slots=True)
@@ -117,7 +133,9 @@ class StudyEntry:
 
     `trials` wait or hold devices; `away` are between a release and the next offer. `claim` is what the study uses
     of its share, `holding` what is reserved for it now. `blocked`: it was given devices that are not free yet.
-    `smallest` is the least that would let one of its waiting trials start.
+    `smallest` is the least that would let one of its waiting trials start. `spent_s` are the device-seconds that it has
+    used until `spent_at`, of `budget_s` (None: no limit); `spent` says that no more may be begun.
+    `gpu_memory` are the largest amounts, in GiB, that each of its trials was measured to need of a GPU.
     """
 
     name: str
@@ -128,7 +146,7 @@ class StudyEntry:
     trials: dict[int, TrialState] = field(default_factory=dict)
     away: dict[int, TrialState] = field(default_factory=dict)
     generations: dict[int, int] = field(default_factory=dict)
-    serial: SerialFraction = field(default_factory=SerialFraction)
+    serial: SerialFractions = field(default_factory=SerialFractions)
     share: int = 0
     solved_share: int = -1
     demand: int = 0
@@ -140,16 +158,41 @@ class StudyEntry:
     below_since: float | None = None
     start_cost_s: float = 3.0
     resize_cost_s: float = 3.0
+    starts: int = 0
+    resizes: int = 0
     ended: bool = False
     epoch_sum_s: float = 0.0
     epoch_count: int = 0
+    budget_s: float | None = None
+    spent_s: float = 0.0
+    spent_at: float = 0.0
+    spent: bool = False
+    device_speeds: DeviceSpeeds = field(default_factory=lambda: DeviceSpeeds({}))
+    gpu_memory: dict[int, float] = field(default_factory=dict)
 
     def edit(self, added: StudyAdded) -> None:
+        self.accrue(added.at)
+        if not self.brackets and not self.trials:
+            self.spent_s = 3600 * added.spent_gpu_hours
+        self.budget_s = None if added.gpu_hours is None else 3600 * added.gpu_hours
         self.weight = added.weight
+        if added.resize_cost_s is not None and not self.resizes:
+            self.resize_cost_s = added.resize_cost_s
         self.priority = added.priority
         for rungs, ladder in zip(self.brackets, added.ladders, strict=False):
             rungs.replan(ladder)
         self.brackets += [Rungs(ladder) for ladder in added.ladders[len(self.brackets) :]]
+
+    def accrue(self, at: float) -> None:
+        """Count what was held until now; to be called before it changes."""
+        if at > self.spent_at:
+            self.spent_s += float(self.holding) * (at - self.spent_at)
+            self.spent_at = at
+
+    def remember(self, event: TrialRemembered) -> None:
+        """What a trial did before this policy first heard of it."""
+        if event.bracket < len(self.brackets):
+            self.brackets[event.bracket].remember(event.number, event.reached, ended=event.ended)
 
     def rungs(self, trial: TrialState) -> Rungs | None:
         """The ladder that the trial climbs; None in a study without rungs."""

@@ -14,23 +14,29 @@ from collections.abc import Sequence
 from heapq import heapify, heappop, heapreplace
 
 
-def max_min_shares(capacity: int, weights: Sequence[float], demands: Sequence[int]) -> list[int]:
+def max_min_shares(
+    capacity: int, weights: Sequence[float], demands: Sequence[int], floors: Sequence[int] = ()
+) -> list[int]:
     """Share `capacity` devices among studies; nobody gets more than its demand.
 
     Args:
         capacity: devices to share, at least 0.
         weights: one positive number a study.
         demands: the most each study can use, in devices.
+        floors: what each study gets first; together at most `capacity`, each at most its demand. None without any.
 
     >>> max_min_shares(10, [1.0, 1.0, 2.0], [2, 9, 9])
     [2, 3, 5]
     >>> max_min_shares(10, [1.0, 1.0], [3, 4])
     [3, 4]
+    >>> max_min_shares(5, [3.0, 1.0, 1.0, 1.0], [3, 5, 5, 5], [1, 1, 1, 1])
+    [2, 1, 1, 1]
     """
     capacity = max(0, min(capacity, sum(demands)))
-    level = _water_level(capacity, weights, demands)
+    least = floors or [0] * len(demands)
+    level = _water_level(capacity - sum(least), weights, demands)
     # What the level gives in whole devices, less one for float error, is below every study's final share.
-    shares = [min(d, max(0, int(level * w) - 1)) for w, d in zip(weights, demands, strict=True)]
+    shares = [min(d, max(f, int(level * w) - 1)) for w, d, f in zip(weights, demands, least, strict=True)]
     left = capacity - sum(shares)
     line = [((s + 1) / weights[i], i) for i, s in enumerate(shares) if s < demands[i]]
     heapify(line)

@@ -27,6 +27,8 @@ from .port import (
     Refuse,
     Request,
     Start,
+    StudyShare,
+    TrialEnded,
     TrialOffered,
     TrialReleased,
     TrialWithdrawn,
@@ -78,20 +80,26 @@ class FirstComePolicy:
 
     def step(self, event: PoolEvent) -> list[Action]:
         """Take one event in and say who starts or is refused because of it."""
+        return self.steps([event])
+
+    def steps(self, events: Sequence[PoolEvent]) -> list[Action]:
+        """Take several events of one moment in, then say who starts or is refused because of them."""
+        refused = [action for event in events if (action := self._take_in(event)) is not None]
+        return refused + self._start_those_that_fit(events[-1].at) if events else []
+
+    def _take_in(self, event: PoolEvent) -> Action | None:
         match event:
             case NodeUp():
                 self._node_up(event)
             case NodeDown():
                 self._node_down(event.node)
             case TrialOffered():
-                refused = self._offered(event)
-                if refused is not None:
-                    return [refused]
-            case TrialWithdrawn():
+                return self._offered(event)
+            case TrialWithdrawn() | TrialEnded():
                 self._leave_line((event.study, event.number))
             case TrialReleased():
                 self._released(event)
-        return self._start_those_that_fit(event.at)
+        return None
 
     def _node_up(self, up: NodeUp) -> None:
         if up.node not in self._nodes:
@@ -223,6 +231,14 @@ class FirstComePolicy:
                 return UNBOUNDED_ROOM
             total += workers // request.k_min
         return total
+
+    def shares(self, at: float) -> Sequence[StudyShare]:
+        """First come, first served: nobody is owed anything."""
+        return ()
+
+    def cordoned(self) -> Mapping[str, str]:
+        """Every node that is up is used."""
+        return {}
 
     def validate_state(self) -> None:
         """Check the invariants of the pool; used by tests after every event."""

@@ -1,154 +1,20 @@
-"""Where workers sit: exact shares, buddy-aligned blocks inside a node, whole nodes above.
+"""Where workers sit: on one node if one could hold them, else on whole nodes.
 
 - The workers of one trial sit on one node whenever an empty node could hold them; larger ones take the emptiest
   nodes of one device model.
-- Among nodes, best fit: the fullest that still has room, so that whole nodes stay whole. Among the GPUs of a node,
-  the aligned block (positions 0-1, 2-3, 0-3, ...) whose buddy is already in use, so that larger aligned blocks
-  stay free (Knowlton 1965, the buddy system). A node never refuses for want of alignment: any free GPUs serve.
-- Shares of a GPU are exact fractions and go to the fullest GPU that has room.
+- Among nodes, best fit: the fullest that still has room, so that whole nodes stay whole. Inside a node: `node_space`.
+- Cordoned nodes keep what is on them and get nothing more.
 
-Free whole GPUs are bits of an integer and nodes are filed by how many they have free, so a placement in a pool of
-ten thousand GPUs costs some microseconds.
+Nodes are filed by how many GPUs they have free, so a placement in a pool of ten thousand GPUs costs some microseconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from fractions import Fraction
 
+from .node_space import NodeSpace
 from .pool import number
 from .port import NodeUp, Request, WorkerSlot
-
-WHOLE = Fraction(1)
-
-
-class NodeSpace:
-    """One node: what it has and what is free of it."""
-
-    __slots__ = ("cpus", "device_model", "free_cpus", "free_mask", "free_memory", "gpus", "memory", "name", "parts")
-
-    def __init__(self, up: NodeUp) -> None:
-        self.name = up.node
-        self.gpus = up.gpus
-        self.cpus = self.free_cpus = up.cpus
-        self.memory = self.free_memory = Fraction(up.memory_gib)
-        self.device_model = up.device_model
-        self.free_mask = (1 << len(up.gpus)) - 1
-        self.parts: dict[int, Fraction] = {}
-
-    @property
-    def whole_free(self) -> int:
-        return self.free_mask.bit_count()
-
-    @property
-    def is_empty(self) -> bool:
-        return self.free_mask == (1 << len(self.gpus)) - 1 and self.free_cpus == self.cpus
-
-    def room(self, request: Request, *, empty: bool = False) -> int | None:
-        """How many workers fit into what is free (or into all, when `empty`); None: any number."""
-        bounds: list[int] = []
-        share = request.gpus
-        if share >= 1:
-            bounds.append((len(self.gpus) if empty else self.whole_free) // int(share))
-        elif share > 0:
-            whole = len(self.gpus) if empty else self.whole_free
-            broken = 0 if empty else sum(int(free / share) for free in self.parts.values())
-            bounds.append(whole * int(1 / share) + broken)
-        if request.cpus:
-            bounds.append((self.cpus if empty else self.free_cpus) // request.cpus)
-        if request.memory_gib:
-            bounds.append(int((self.memory if empty else self.free_memory) / Fraction(request.memory_gib)))
-        return min(bounds) if bounds else None
-
-    def take(self, request: Request, workers: int) -> list[WorkerSlot]:
-        """Slots for `workers` workers; there must be room for them."""
-        share = request.gpus
-        if share >= 1:
-            each = int(share)
-            chosen = self._aligned(each * workers)
-            ids = [self.gpus[i] for i in chosen]
-            groups = [tuple(ids[i * each : (i + 1) * each]) for i in range(workers)]
-            self.free_mask &= ~sum(1 << i for i in chosen)
-        elif share > 0:
-            groups = [(self._part_of_gpu(share),) for _ in range(workers)]
-        else:
-            groups = [()] * workers
-        self.free_cpus -= request.cpus * workers
-        if request.memory_gib:
-            self.free_memory -= Fraction(request.memory_gib) * workers
-        part = min(share, WHOLE)
-        return [WorkerSlot(gpus=group, share=part, cpus=request.cpus, node=self.name) for group in groups]
-
-    def give_back(self, slot: WorkerSlot, request: Request) -> None:
-        self.free_cpus += slot.cpus
-        if request.memory_gib:
-            self.free_memory += Fraction(request.memory_gib)
-        for gpu in slot.gpus:
-            i = self.gpus.index(gpu)
-            if slot.share == 1:
-                self.free_mask |= 1 << i
-                continue
-            self.parts[i] += slot.share
-            if self.parts[i] == 1:
-                del self.parts[i]
-                self.free_mask |= 1 << i
-
-    def emptied(self) -> NodeSpace:
-        """The same node with nobody on it."""
-        up = NodeUp(
-            at=0.0,
-            node=self.name,
-            gpus=self.gpus,
-            cpus=self.cpus,
-            memory_gib=float(self.memory),
-            device_model=self.device_model,
-        )
-        return NodeSpace(up)
-
-    def claim(self, slot: WorkerSlot, request: Request) -> None:
-        """Take exactly this slot, which must be free."""
-        self.free_cpus -= slot.cpus
-        self.free_memory -= Fraction(request.memory_gib or 0)
-        for gpu in slot.gpus:
-            i = self.gpus.index(gpu)
-            free = self.parts.pop(i, WHOLE if self.free_mask >> i & 1 else Fraction(0))
-            assert free >= slot.share, f"{gpu} of {self.name} is promised twice"
-            self.free_mask &= ~(1 << i)
-            if free != slot.share or slot.share != 1:
-                self.parts[i] = free - slot.share
-
-    def validate(self) -> None:
-        assert self.free_cpus >= 0, self.name
-        assert self.free_memory >= 0, self.name
-        assert all(0 <= free < 1 for free in self.parts.values()), (self.name, self.parts)
-
-    def _part_of_gpu(self, share: Fraction) -> str:
-        fitting = [(free, i) for i, free in self.parts.items() if free >= share]
-        if fitting:
-            _, i = min(fitting)
-        else:
-            (i,) = self._aligned(1)
-            self.free_mask &= ~(1 << i)
-            self.parts[i] = WHOLE
-        self.parts[i] -= share
-        return self.gpus[i]
-
-    def _aligned(self, count: int) -> list[int]:
-        """Positions of `count` free GPUs: an aligned block beside an occupied buddy, else the first free ones."""
-        mask, size = self.free_mask, 1 << (count - 1).bit_length()
-        if size == count:
-            block = (1 << count) - 1
-            second_best = -1
-            for position in range(0, len(self.gpus), count):
-                if mask >> position & block == block:
-                    buddy = position ^ count
-                    if mask >> buddy & block != block:
-                        return list(range(position, position + count))
-                    if second_best < 0:
-                        second_best = position
-            if second_best >= 0:
-                return list(range(second_best, second_best + count))
-        return [i for i in range(len(self.gpus)) if mask >> i & 1][:count]
 
 
 class Cluster:
@@ -159,6 +25,8 @@ class Cluster:
         self._by_free: list[dict[str, NodeSpace]] = [{}]
         self.num_gpus = 0
         self.num_cpus = 0
+        self.cordoned: dict[str, None] = {}
+        self._models: dict[str, int] = {}
         self._largest: dict[Request, int] = {}
         self._most: dict[Request, int] = {}
 
@@ -170,14 +38,50 @@ class Cluster:
         self.num_cpus += up.cpus
         while len(self._by_free) <= len(up.gpus):
             self._by_free.append({})
-        self._by_free[node.whole_free][node.name] = node
+        if node.name not in self.cordoned:
+            self._by_free[node.whole_free][node.name] = node
+        self._models[node.device_model] = self._models.get(node.device_model, 0) + 1
 
     def remove(self, name: str) -> None:
         node = self.nodes.pop(name)
         self._forget_sizes()
-        del self._by_free[node.whole_free][name]
+        self._by_free[node.whole_free].pop(name, None)
+        self._models[node.device_model] -= 1
+        if not self._models[node.device_model]:
+            del self._models[node.device_model]
         self.num_gpus -= len(node.gpus)
         self.num_cpus -= node.cpus
+
+    @property
+    def models(self) -> Collection[str]:
+        """The device models of the nodes that are up, in order of arrival."""
+        return self._models
+
+    def model_of(self, name: str) -> str:
+        """The device model of a node; empty when it is gone."""
+        node = self.nodes.get(name)
+        return node.device_model if node is not None else ""
+
+    @property
+    def capacity(self) -> int:
+        """Devices that may be held now: GPUs if there are any, else CPUs; free ones of cordoned nodes do not count."""
+        cordoned = [self.nodes[name] for name in self.cordoned if name in self.nodes]
+        if self.num_gpus:
+            return self.num_gpus - sum(node.whole_free for node in cordoned)
+        return self.num_cpus - sum(node.free_cpus for node in cordoned)
+
+    def cordon(self, name: str) -> None:
+        """Place nothing more on the node; what is there stays."""
+        if name not in self.cordoned:
+            self.cordoned[name] = None
+            if name in self.nodes:
+                del self._by_free[self.nodes[name].whole_free][name]
+
+    def uncordon(self, name: str) -> None:
+        if name in self.cordoned:
+            del self.cordoned[name]
+            if name in self.nodes:
+                self._by_free[self.nodes[name].whole_free][name] = self.nodes[name]
 
     @property
     def free_gpus(self) -> int:
@@ -216,6 +120,15 @@ class Cluster:
                 node.give_back(slot, request)
                 self._refile(node, before)
 
+    def claim(self, slots: Iterable[WorkerSlot], request: Request) -> None:
+        """Take exactly these slots, which are free; those of nodes that are gone are passed over."""
+        for slot in slots:
+            node = self.nodes.get(slot.node)
+            if node is not None:
+                before = node.whole_free
+                node.claim(slot, request)
+                self._refile(node, before)
+
     def most_workers(self, request: Request) -> int:
         """The largest power of two of workers that an empty cluster could hold; 0: not even one."""
         if request not in self._most:
@@ -230,22 +143,28 @@ class Cluster:
     def place_on(self, name: str, request: Request, workers: int) -> tuple[WorkerSlot, ...] | None:
         """Slots for `workers` more workers on this very node; None (and nothing taken) when they do not fit."""
         node = self.nodes.get(name)
-        if node is None or not _has_room(node, request, workers):
+        if node is None or name in self.cordoned or not _has_room(node, request, workers):
             return None
         return tuple(self._take(node, request, workers))
 
+    def fits(self, request: Request, workers: int, device_model: str, avoid: Collection[str]) -> bool:
+        """Whether one node has room for the workers now."""
+        return self._best_fit(request, workers, device_model, avoid) is not None
+
     def room(self, request: Request) -> int:
         """How many trials of `k_min` workers fit into what is free."""
-        return sum(_unbounded(node.room(request)) // request.k_min for node in self.nodes.values())
+        usable = (node for node in self.nodes.values() if node.name not in self.cordoned)
+        return sum(_unbounded(node.room(request)) // request.k_min for node in usable)
 
     def describe_largest(self, request: Request) -> str:
         """The pool in one line, for somebody whose request can never fit."""
         if not self.nodes:
             return "no node is up"
         best = max(self.nodes.values(), key=lambda n: (len(n.gpus), n.cpus, n.memory))
+        of_gpus = f" of {float(best.gpu_memory):.3g} GiB" if best.gpu_memory and request.gpu_memory_gib else ""
         return (
             f"{len(self.nodes)} nodes have {self.num_gpus} GPUs and {self.num_cpus} CPUs; the largest, {best.name}, "
-            f"has {len(best.gpus)} GPUs, {best.cpus} CPUs and {number(best.memory)} GiB"
+            f"has {len(best.gpus)} GPUs{of_gpus}, {best.cpus} CPUs and {number(best.memory)} GiB"
         )
 
     def validate(self, held: Iterable[tuple[Request, tuple[WorkerSlot, ...]]]) -> None:
@@ -260,9 +179,10 @@ class Cluster:
         for name, node in self.nodes.items():
             assert node.free_mask == fresh[name].free_mask, name
             assert node.parts == fresh[name].parts, name
+            assert node.parts_memory == fresh[name].parts_memory, name
             assert node.free_cpus == fresh[name].free_cpus, name
             assert node.free_memory == fresh[name].free_memory, name
-            assert name in self._by_free[node.whole_free]
+            assert (name in self._by_free[node.whole_free]) != (name in self.cordoned), name
 
     def _take(self, node: NodeSpace, request: Request, workers: int) -> list[WorkerSlot]:
         before = node.whole_free
@@ -272,7 +192,7 @@ class Cluster:
 
     def _refile(self, node: NodeSpace, before: int) -> None:
         now = node.whole_free
-        if now != before:
+        if now != before and node.name not in self.cordoned:
             del self._by_free[before][node.name]
             self._by_free[now][node.name] = node
 

@@ -132,5 +132,7 @@ def describe(request: Request) -> str:
         parts.append(f"{request.cpus} CPU" + ("s" if request.cpus > 1 else ""))
     if request.memory_gib:
         parts.append(f"{request.memory_gib:.3g} GiB")
+    if request.gpu_memory_gib:
+        parts.append(f"{request.gpu_memory_gib:.3g} GiB on each GPU")
     what = " and ".join(parts) or "nothing"
     return what if request.k_min == 1 else f"{request.k_min} workers of {what}"

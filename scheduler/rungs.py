@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import insort
+from collections.abc import Sequence
 
 from .port import Ladder
 from .usefulness import Standing, usefulness
@@ -58,6 +59,14 @@ class Rungs:
         self._useful = None
         return True
 
+    def remember(self, number: int, reached: Sequence[tuple[int, float]], *, ended: bool) -> None:
+        """A trial's former (rung, value), lowest first; `ended`: it will not be offered any more."""
+        for rung, value in reached:
+            self.promote(number)
+            self.report(number, rung, value)
+        if ended:
+            self.lose(number)
+
     def promote(self, number: int) -> None:
         """The trial goes on from the rung of its last report."""
         rung = self._rung_of.get(number, -1)
@@ -91,6 +100,10 @@ class Rungs:
     def waits_for_promotion(self, number: int) -> bool:
         rung = self._rung_of.get(number, -1)
         return 0 <= rung < self.top and number not in self.promoted[rung] and number not in self._gone
+
+    def is_on_top(self, number: int) -> bool:
+        """Whether the trial is in the best 1/eta of those at its rung so far; the best one always is."""
+        return self.rank(number) <= max(1, len(self.results[self._rung_of[number]]) // self.ladder.eta)
 
     def planned_at(self, rung: int) -> int:
         """How many trials are meant to report at `rung`."""

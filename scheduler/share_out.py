@@ -24,7 +24,7 @@ class ShareOut:
 
     @property
     def capacity(self) -> int:
-        return self._cluster.num_gpus or self._cluster.num_cpus
+        return self._cluster.capacity
 
     def deal(self, dirty: Iterable[str], at: float) -> Iterator[tuple[StudyEntry, Devices, list[Candidate]]]:
         """(study, budget, candidates) for everyone who has to decide again, those who hold too much first.
@@ -58,6 +58,18 @@ class ShareOut:
             for study in self._studies.values():
                 if study.name not in turns and study.holding > study.share:
                     yield study, study.share, self._look(study, at)
+        elif claimed < self.capacity and self._cluster.free_gpus:
+            yield from self._offer_leftovers(claimed, at)
+
+    def _offer_leftovers(self, claimed: Devices, at: float) -> Iterator[tuple[StudyEntry, Devices, list[Candidate]]]:
+        """What those whose turn it was have left over goes to whoever has a trial that waits, least served first."""
+        for study in sorted(self._studies.values(), key=_who_first):
+            spare = self.capacity - claimed
+            if not study.smallest or study.smallest > spare or study.blocked:
+                continue
+            claimed -= max(study.holding, study.claim)
+            yield study, self._budget(study, self.capacity - claimed, others_blocked=False), self._look(study, at)
+            claimed += max(study.holding, study.claim)
 
     def _budget(self, study: StudyEntry, spare: Devices, *, others_blocked: bool) -> Devices:
         """The study's share, and what no other study holds or has a claim to."""
@@ -66,6 +78,11 @@ class ShareOut:
         if self._starved is study:
             spare = max(spare, study.smallest)
         return max(study.share, spare)
+
+    @property
+    def kept(self) -> Collection[str]:
+        """Nodes that are kept for a starved study."""
+        return self._kept
 
     def kept_from(self, study: StudyEntry) -> Collection[str]:
         """Nodes that are kept for a starved study."""
@@ -97,7 +114,7 @@ class ShareOut:
         for study in studies:
             by_class.setdefault(study.priority, []).append(study)
         floors: dict[str, int] = {}
-        if len(by_class) > 1:
+        if len(by_class) > 1 or sum(s.demand > 0 for s in studies) <= left:
             for priority in sorted(by_class, reverse=True):
                 for study in by_class[priority]:
                     floors[study.name] = min(left, 1, study.demand)
@@ -110,7 +127,7 @@ class ShareOut:
             wanting = sum(s.weight for s in members if s.demand) or 1.0
             protected = [int(self._tuning.protected * left * s.weight / wanting) for s in members]
             wanted = [max(s.efficient, min(s.demand, p)) for s, p in zip(members, protected, strict=True)]
-            first = max_min_shares(left, weights, [max(f, w) for f, w in zip(given, wanted, strict=True)])
+            first = max_min_shares(left, weights, [max(f, w) for f, w in zip(given, wanted, strict=True)], given)
             rest = max_min_shares(
                 left - sum(first), weights, [max(0, s.demand - f) for s, f in zip(members, first, strict=True)]
             )
@@ -141,7 +158,8 @@ class ShareOut:
         request = trial.offer.request
         chosen: list[str] = []
         needed = request.k_min
-        for node in sorted(self._cluster.nodes.values(), key=lambda n: n.room(request) or 0, reverse=True):
+        usable = (node for node in self._cluster.nodes.values() if node.name not in self._cluster.cordoned)
+        for node in sorted(usable, key=lambda n: n.room(request) or 0, reverse=True):
             if needed <= 0:
                 break
             chosen.append(node.name)

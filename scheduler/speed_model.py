@@ -6,10 +6,10 @@ and a speed-up that bends away from k (strong scaling). A step on k workers take
     t(k) = (C^gamma + Y^gamma)^(1/gamma),   C = alpha_c + beta_c B / k,   Y = alpha_r + beta_r max(k - 2, 0),
 
 with Y = 0 on one worker (Qiao et al. 2021, "Pollux", section 3.2, but with B fixed). Fits of that form on one and
-two workers miss at four and more by 5 to 50 %, so here it only shapes priors; every measured k overrides them.
+two workers miss at four and more by 5 to 50 %; every measured k overrides whatever was thought of it.
 
-The prior of a trial is what its study offers (a cost model), else Amdahl's law with the serial fraction that the
-study's own measurements suggest (`SerialFraction`).
+The prior of a trial is what its study offers (a cost model), else Amdahl's law with the fractions that the study has
+measured (`serial_fraction`); once the trial was measured on several numbers of workers itself, with its own.
 """
 
 from __future__ import annotations
@@ -17,40 +17,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-PRIOR_SERIAL_FRACTION = 0.05
-"""Amdahl's serial fraction before anything was measured: speed-ups 1.9, 3.5, 5.9, 9.1 on 2, 4, 8, 16 workers, in
-the middle of what public throughput profiles show. Too low, trials grow once too often and are taken back; too
-high, they never grow and so never find out."""
-
-PRIOR_WEIGHT = 2.0
-"""The prior counts as much as this many measurements."""
+from .serial_fraction import SerialFractions, amdahl, serial_fraction
 
 PRIOR_EPOCH_S = 60.0
 """An epoch on one worker before the study has finished any; only ratios to resize costs depend on it."""
 
 SMOOTHING = 0.5
 """Weight of the newest measurement at the same k: epoch times jitter by some per cent, and data loading drifts."""
-
-
-class SerialFraction:
-    """Running estimate of a study's Amdahl fraction: solved from epoch times on two numbers of workers."""
-
-    __slots__ = ("_sum", "_weight")
-
-    def __init__(self) -> None:
-        self._sum = PRIOR_SERIAL_FRACTION * PRIOR_WEIGHT
-        self._weight = PRIOR_WEIGHT
-
-    @property
-    def value(self) -> float:
-        return self._sum / self._weight
-
-    def observe(self, few: int, many: int, ratio: float) -> None:
-        """An epoch on `many` workers was `ratio` times as fast as on `few`."""
-        slope = ratio * (1 - 1 / many) - (1 - 1 / few)
-        if few < many and slope > 0:
-            self._sum += min(1.0, max(0.0, (1 / few - ratio / many) / slope))
-            self._weight += 1.0
 
 
 class SpeedModel:
@@ -60,18 +33,33 @@ class SpeedModel:
         k_max: the most workers it may have, a power of two.
         epoch_s: an epoch on one worker, if known beforehand.
         speedups: of 1, 2, 4, ... workers, if known beforehand.
-        serial: the study's serial fraction, used beyond what is known.
+        serial: the study's serial fractions, used beyond what is known.
     """
 
-    __slots__ = ("_assumed_epoch_s", "_gains", "_measured_s", "_offered", "_serial", "_table", "k_max", "known")
+    __slots__ = (
+        "_assumed_epoch_s",
+        "_gains",
+        "_measured_s",
+        "_offered",
+        "_offered_epoch_s",
+        "_serial",
+        "_table",
+        "_version",
+        "k_max",
+        "known",
+    )
 
-    def __init__(self, *, k_max: int, epoch_s: float | None, speedups: Sequence[float], serial: SerialFraction) -> None:
+    def __init__(
+        self, *, k_max: int, epoch_s: float | None, speedups: Sequence[float], serial: SerialFractions
+    ) -> None:
         self.k_max = k_max
         self.known = epoch_s is not None
         self._assumed_epoch_s = epoch_s if epoch_s is not None else PRIOR_EPOCH_S
+        self._offered_epoch_s = epoch_s
         self._offered = tuple(speedups)
         self._serial = serial
         self._measured_s: dict[int, float] = {}
+        self._version = -1
         self._table: tuple[float, ...] | None = None
         self._gains: tuple[float, ...] = ()
 
@@ -81,9 +69,8 @@ class SpeedModel:
             return
         before = self._measured_s.get(k)
         self._measured_s[k] = epoch_s if before is None else before + SMOOTHING * (epoch_s - before)
-        fewest = min(self._measured_s)
-        if before is None and fewest < k:
-            self._serial.observe(fewest, k, self._measured_s[fewest] / epoch_s)
+        if before is None and k > 1 and len(self._measured_s) > 1:
+            self._serial.observe(k, self._own_fraction(k))
         self.known = True
         self._table = None
 
@@ -100,21 +87,23 @@ class SpeedModel:
         measured = self._measured_s.get(k)
         return measured if measured is not None else self._one_worker_s() / self.speedup(k)
 
+    def offered_epoch_s(self, k: int) -> float:
+        """What was known of an epoch on `k` workers before any was measured; without anything, from 1 s on one."""
+        return (self._offered_epoch_s or 1.0) / self._prior(k)
+
     def speedup(self, k: int) -> float:
         """How many times faster than on one worker; at most twice that of half the workers."""
-        return (self._table or self._rebuilt())[k.bit_length() - 1]
+        return self._current()[k.bit_length() - 1]
 
     def gain(self, k: int) -> float:
         """What each worker adds when `k` become 2k: (s(2k) - s(k)) / k; 0 at the most workers."""
-        if self._table is None:
-            self._rebuilt()
+        self._current()
         i = k.bit_length() - 1
         return self._gains[i] if i < len(self._gains) else 0.0
 
     def worth(self, k_min: int, threshold: float) -> int:
         """The most workers of which every doubling adds at least `threshold` a worker."""
-        if self._table is None:
-            self._rebuilt()
+        self._current()
         i = k_min.bit_length() - 1
         k = k_min
         while i < len(self._gains) and self._gains[i] >= threshold:
@@ -131,22 +120,25 @@ class SpeedModel:
         return self._assumed_epoch_s
 
     def _prior(self, k: int) -> float:
+        """The speed-up on `k` workers before this trial was measured."""
         index = k.bit_length() - 1
         if index < len(self._offered):
             return self._offered[index]
-        amdahl = _amdahl(k, self._serial.value)
+        expected = amdahl(k, self._serial.at(k))
         if not self._offered:
-            return amdahl
+            return expected
         last = len(self._offered) - 1
-        return self._offered[last] * amdahl / _amdahl(1 << last, self._serial.value)
+        return self._offered[last] * expected / amdahl(1 << last, self._serial.at(1 << last))
 
-    def _rebuilt(self) -> tuple[float, ...]:
-        table = self._table = self._build()
-        self._gains = tuple((b - a) / (1 << i) for i, (a, b) in enumerate(pairwise(table)))
-        return table
+    def _current(self) -> tuple[float, ...]:
+        if self._table is None or self._version != self._serial.version:
+            self._version = self._serial.version
+            self._table = self._offered_table() if self._offered else self._learned_table()
+            self._gains = tuple((b - a) / (1 << i) for i, (a, b) in enumerate(pairwise(self._table)))
+        return self._table
 
-    def _build(self) -> tuple[float, ...]:
-        """Measured speed-ups where there are any; between and beyond them the prior's shape."""
+    def _offered_table(self) -> tuple[float, ...]:
+        """Measured speed-ups where there are any; between and beyond them the shape of those that were offered."""
         one = self._one_worker_s()
         table: list[float] = []
         scale = 1.0
@@ -161,6 +153,24 @@ class SpeedModel:
             k *= 2
         return tuple(table)
 
+    def _learned_table(self) -> tuple[float, ...]:
+        """Measured speed-ups where there are any; beyond them the trial's own fraction, else the study's."""
+        one = self._one_worker_s()
+        few = 0
+        table: list[float] = []
+        k = 1
+        while k <= self.k_max:
+            if k in self._measured_s:
+                speedup = one / self._measured_s[k]
+                few = k if len(self._measured_s) > 1 else 0
+            elif few > 1:
+                speedup = amdahl(k, self._serial.carried(self._own_fraction(few), few, k))
+            else:
+                speedup = amdahl(k, self._serial.at(k))
+            table.append(min(speedup, 2 * table[-1]) if table else speedup)
+            k *= 2
+        return tuple(table)
 
-def _amdahl(k: int, serial: float) -> float:
-    return 1.0 / (serial + (1.0 - serial) / k)
+    def _own_fraction(self, k: int) -> float:
+        """The serial fraction that this trial showed on `k` workers."""
+        return serial_fraction(k, self._one_worker_s() / self._measured_s[k])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from . import gpu_budget
 from .dispatch import Dispatcher
 from .elastic_state import ElasticTuning, StudyEntry, TrialState
 from .placement import Cluster
@@ -38,6 +39,11 @@ class StudyTurn:
             trial = candidate.trial
             if trial.status == "running" and workers.get(trial.key, 0) > trial.k:
                 actions += self._grow(study, trial, workers[trial.key], at)
+        free = self._cluster.free_gpus
+        for candidate in found:  # growth for which there is no place although enough is free is not waited for
+            trial = candidate.trial
+            if trial.k and trial.status != "pausing" and 0 < (workers.get(trial.key, 0) - trial.k) * trial.unit <= free:
+                workers[trial.key] = trial.k
         study.claim = int(min(study.share, sum(workers.get(c.trial.key, 0) * c.trial.unit for c in found)))
         if not found:
             actions += self._close(study)
@@ -50,7 +56,9 @@ class StudyTurn:
         rungs = study.rungs(trial)
         standing = self._standing(study, trial)
         if workers == 0:
-            if trial.offer.can_pause or trial.at_rung:
+            if trial.at_rung and not trial.offer.can_pause:
+                yield self._dispatch.stop(trial, f"{_why_pause(study, trial)}, and it cannot pause; {standing}")
+            elif trial.offer.can_pause:
                 wanted = not trial.at_rung and study.useful(trial) > 0.0
                 yield self._dispatch.pause(trial, f"{_why_pause(study, trial)}; {standing}", involuntary=wanted)
             return
@@ -93,20 +101,22 @@ class StudyTurn:
         yield resize
 
     def _close(self, study: StudyEntry) -> Iterator[Action]:
-        """Nobody runs and nobody may: those who wait have been displaced for good."""
+        """Nobody runs and nobody may: those who wait have been displaced for good, or the budget is spent."""
         if study.away or any(trial.holds for trial in study.trials.values()):
             return
         for trial in list(study.trials.values()):
             rungs = study.rungs(trial)
-            if rungs is None or study.useful(trial) > 0.0:
+            if not study.spent and (rungs is None or study.useful(trial) > 0.0):
                 continue
-            rungs.lose(trial.offer.number)
+            reason = gpu_budget.describe(study) if study.spent else self._standing(study, trial)
+            if rungs is not None:
+                rungs.lose(trial.offer.number)
             del study.trials[trial.offer.number]
             yield Stop(
                 study=study.name,
                 number=trial.offer.number,
                 generation=trial.offer.generation,
-                reason=self._standing(study, trial),
+                reason=reason,
             )
 
     def explain_waiting(self, study: StudyEntry) -> Iterator[tuple[TrialState, str]]:
@@ -115,6 +125,9 @@ class StudyTurn:
         waiting.sort(key=lambda t: (-study.rung(t), -study.useful(t), t.arrival))
         for trial in waiting:
             free = self._cluster.free_gpus
+            if study.spent:
+                yield trial, gpu_budget.describe(study)
+                continue
             pool = f"{free} of {self._cluster.num_gpus} GPUs are free" if self._cluster.num_gpus else "no GPU pool"
             yield trial, f"{self._standing(study, trial)}; study holds {study.holding} of {study.share} devices; {pool}"
 
@@ -122,7 +135,7 @@ class StudyTurn:
         rungs = study.rungs(trial)
         number = trial.offer.number
         if rungs is None or rungs.rung_of(number) < 0:
-            return "new trial"
+            return f"goes on after {trial.epochs_done:g} epochs" if trial.epochs_done else "new trial"
         rung = rungs.rung_of(number)
         return (
             f"rung {rung}: rank {rungs.rank(number)} of {len(rungs.results[rung])} so far, the best "
@@ -131,6 +144,8 @@ class StudyTurn:
 
 
 def _why_pause(study: StudyEntry, trial: TrialState) -> str:
+    if study.spent:
+        return gpu_budget.describe(study)
     if study.useful(trial) <= 0.0:
         return "others have displaced it"
     return "waits for certainty" if trial.at_rung else "others have a better claim to its devices"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
 
+from . import gpu_budget
 from .elastic_state import ElasticTuning, StudyEntry, TrialKey, TrialState
 
 Devices = Fraction | int
@@ -60,8 +61,10 @@ def candidates(
     found: list[Candidate] = []
     doubtful: list[tuple[Candidate, bool]] = []
     new = 0
+    study.spent = gpu_budget.is_spent(study, at)
+    last = gpu_budget.finisher(study) if study.spent else None
     for trial in study.trials.values():
-        if trial.status == "pausing":
+        if trial.status in ("pausing", "stricken") or (study.spent and not gpu_budget.may_run(trial, last=last)):
             continue
         number = trial.offer.number
         rungs = study.rungs(trial)
@@ -70,13 +73,16 @@ def candidates(
         useful, sure, undecided = 1.0, True, False
         if rungs is not None and reached >= 0:
             useful = rungs.useful(number)
-            if useful <= 0.0 and (trial.at_rung or trial.offer.can_pause or waiting):
+            stays = trial.at_rung and not trial.offer.can_pause
+            if useful <= 0.0 and not stays and (trial.at_rung or trial.offer.can_pause or waiting):
                 continue
-            undecided = rungs.waits_for_promotion(number)
+            if stays and not rungs.is_on_top(number):
+                continue
+            undecided = trial.offer.can_pause and rungs.waits_for_promotion(number)
             sure = (1.0 - useful) * rungs.epochs_to_next(number) <= tuning.risked_epochs
         if waiting and reached < 0:
-            if new * trial.unit > capacity:
-                continue
+            if new * trial.unit > capacity and not trial.epochs_done:
+                continue  # who was displaced is looked at, wherever it stands in the line
             new += 1
         to_next, to_top = study.epochs_ahead(trial, at)
         status = trial.status
@@ -92,7 +98,7 @@ def candidates(
             sure=sure,
             scout=False,
             spare=trial.spare and not sure,
-            kept=fixed and not trial.at_rung,
+            kept=fixed and not (trial.at_rung and trial.offer.can_pause),
             to_next=to_next,
             to_top_s=to_top * trial.speed.epoch_s(1),
         )
@@ -123,29 +129,37 @@ def allocate(
 
     Args:
         found: what `candidates` returned.
-        budget: devices to hand out; kept trials are paid from it first and never taken down.
+        budget: devices to hand out; kept trials are paid from it first and never taken down, then those that were
+            resized a short while ago, as far as it goes.
         at: now, in seconds.
         cost_s: what a resize costs, in seconds of standing still.
     """
     workers: dict[TrialKey, int] = {}
     left = budget
+    cooldown_s = tuning.cooldown_costs * cost_s
     heap: list[tuple[float, int, int, Candidate]] = []
+    for candidate in found:
+        if candidate.kept:
+            workers[candidate.trial.key] = candidate.trial.k
+            left -= candidate.trial.k * candidate.trial.unit
     for candidate in found:
         trial = candidate.trial
         if candidate.kept:
+            continue
+        if _is_cooling(candidate, at, cooldown_s) and trial.k * trial.unit <= left:
             workers[trial.key] = trial.k
             left -= trial.k * trial.unit
         else:
             heap.append((-admission_key(candidate, tuning), trial.arrival, 0, candidate))
     heapify(heap)
     longest = max((c.to_top_s for c in found), default=1.0)
-    cooldown_s = tuning.cooldown_costs * cost_s
     while heap:
         _, arrival, k, candidate = heappop(heap)
         trial = candidate.trial
         step = _first_size(candidate, at, cooldown_s) if k == 0 else k
         if step * trial.unit > left:
-            if k == 0 and step > trial.offer.request.k_min:
+            shrinks = not _is_rigid(trial) and not (trial.at_rung and at - trial.changed_at < cooldown_s)
+            if k == 0 and step > trial.offer.request.k_min and shrinks:
                 step = trial.offer.request.k_min
             if step * trial.unit > left:
                 continue
@@ -169,6 +183,12 @@ def allocate(
     return workers
 
 
+def _is_cooling(candidate: Candidate, at: float, cooldown_s: float) -> bool:
+    """The trial was resized a short while ago and keeps its size, unless others have a claim to it."""
+    trial = candidate.trial
+    return trial.status == "running" and not candidate.spare and at - trial.changed_at < cooldown_s
+
+
 def admission_key(candidate: Candidate, tuning: ElasticTuning) -> float:
     """The order in which trials enter: scouts, certain ones by depth, new ones, doubtful ones, spare ones."""
     key = candidate.useful
@@ -186,9 +206,14 @@ def admission_key(candidate: Candidate, tuning: ElasticTuning) -> float:
 def _first_size(candidate: Candidate, at: float, cooldown_s: float) -> int:
     """A trial enters at its smallest size; one that was changed a short while ago at the size it has."""
     trial = candidate.trial
-    if trial.k and at - trial.changed_at < cooldown_s:
+    if trial.k and (trial.rigid or at - trial.changed_at < cooldown_s):
         return trial.k
     return trial.offer.request.k_min
+
+
+def _is_rigid(trial: TrialState) -> bool:
+    """Does the trial run on a number of workers that cannot change?"""
+    return trial.rigid and trial.k > 0
 
 
 def _may_grow(candidate: Candidate, k: int, at: float, cost_s: float, cooldown_s: float, tuning: ElasticTuning) -> bool:

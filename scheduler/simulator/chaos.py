@@ -7,24 +7,24 @@ one state and that every action makes sense for the state its trial is in. Used 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
+from collections import Counter
 from random import Random
-from typing import TypedDict
 
 from ..elastic_policy import ElasticPolicy
 from ..port import (
     Action,
     EpochEnded,
-    Ladder,
+    MemoryMeasured,
+    NodeCordoned,
     NodeDown,
+    NodeUncordoned,
     NodeUp,
     Pause,
     PoolEvent,
     Promote,
     Refuse,
-    Request,
     Resize,
+    ResizeRefused,
     RungReached,
     Start,
     Stop,
@@ -37,32 +37,15 @@ from ..port import (
     TrialResized,
     TrialStarted,
     TrialWithdrawn,
+    WorkersLost,
+    WorkerSlot,
 )
+from .chaos_draws import MILESTONES, About, Known, a_node, a_request, a_study
 
-MILESTONES = (1, 3, 9)
-SHARES = (Fraction(1), Fraction(1), Fraction(1), Fraction(2), Fraction(1, 2), Fraction(1, 10))
+CONFIRMATIONS = (TrialStarted, TrialResized, TrialReleased, RungReached, ResizeRefused, WorkersLost)
+"""Events that change nothing when they come again."""
 
-
-@dataclass(slots=True)
-class Known:
-    """What the head knows of a trial: offered, starting, running, at_rung, pausing or away."""
-
-    request: Request
-    generation: int = 0
-    state: str = "away"
-    rung: int = 0
-    epochs: float = 0.0
-    workers: int = 0
-    nodes: frozenset[str] = frozenset()
-
-
-class About(TypedDict):
-    """Whom an event is about."""
-
-    at: float
-    study: str
-    number: int
-    generation: int
+UNSETTLED = ("pausing", "stopping", "away")
 
 
 class Chaos:
@@ -82,9 +65,7 @@ class Chaos:
         self._unconfirmed: list[PoolEvent] = []
         self._sent: list[PoolEvent] = []
         for i in range(random.randint(1, 4)):
-            count = random.choice((1, 2, 4, 8))
-            gpus = tuple(f"n{i}.{g}" for g in range(count))
-            self._down[f"n{i}"] = NodeUp(at=0.0, node=f"n{i}", gpus=gpus, cpus=4 * count, memory_gib=16.0 * count)
+            self._down[f"n{i}"] = a_node(random, f"n{i}")
         for name in list(self._down):
             self._bring_up(name)
 
@@ -120,39 +101,61 @@ class Chaos:
 
     def idle_while_wanted(self) -> list[int]:
         """New one-GPU trials that wait although a GPU is free; empty after `settle` unless work is not conserved."""
-        held = sum(known.workers for known in self._trials.values())
-        capacity = sum(len(node.gpus) for node in self._nodes.values())
-        if held >= capacity:
+        cordoned = self.policy.cordoned()
+        held = Counter(slot.node for known in self._trials.values() for slot in known.workers)
+        if all(held[name] >= len(node.gpus) for name, node in self._nodes.items() if name not in cordoned):
             return []
         return [number for (_, number), known in self._trials.items() if known.state == "offered" and not known.rung]
 
     # --- events ----------------------------------------------------------------------------------
 
     def _send(self, event: PoolEvent) -> None:
-        self._note(event)
+        known = self._note(event)
         actions = self.policy.step(event)
         self._sent.append(event)
         del self._sent[:-50]
         for action in actions:
             self._obey(action)
+        self._check()
+        if known is not None and known.state == "stopped":
+            assert isinstance(event, TrialReleased)
+            del self._trials[event.study, event.number]
+            self._send(TrialEnded(at=self._at, study=event.study, number=event.number))
+
+    def _check(self) -> None:
+        """The policy's books are right in themselves, and what they say of each trial is what the head knows."""
         self.policy.validate_state()
+        held = self.policy.holdings()
+        for key, known in self._trials.items():
+            there = Counter(slot for slot in known.workers if slot.node in self._nodes)
+            assert known.state in UNSETTLED or Counter(held.get(key, ())) == there, (key, known, held.get(key))
 
     def _repeat(self, event: PoolEvent) -> None:
         """Late and repeated confirmations change nothing."""
-        if isinstance(event, TrialStarted | TrialResized | TrialReleased | RungReached):
+        if isinstance(event, CONFIRMATIONS):
             actions = self.policy.step(event)
             assert not actions, f"{event} came twice and caused {actions}"
-            self.policy.validate_state()
+            self._check()
 
-    def _note(self, event: PoolEvent) -> None:
-        if isinstance(event, TrialStarted | TrialReleased):
-            known = self._trials.get((event.study, event.number))
-            if known is None or known.generation != event.generation:
-                return
-            if isinstance(event, TrialStarted) and known.state == "starting":
+    def _note(self, event: PoolEvent) -> Known | None:
+        """What the head itself knows after the event: the trial that it is about."""
+        if not isinstance(event, TrialStarted | TrialReleased | TrialResized | ResizeRefused):
+            return None
+        known = self._trials.get((event.study, event.number))
+        if known is None or known.generation != event.generation:
+            return None
+        match event:
+            case TrialStarted() if known.state == "starting":
                 known.state = "running"
-            if isinstance(event, TrialReleased) and known.state == "pausing":
-                known.state, known.workers, known.nodes = "away", 0, frozenset()
+            case TrialReleased() if known.state == "pausing":
+                known.state, known.workers, known.former = "away", (), ()
+            case TrialResized() if known.state == "resizing" and event.resize == known.resize:
+                known.state, known.former = "running", ()
+            case ResizeRefused() if known.state == "resizing" and event.resize == known.resize:
+                known.state, known.workers, known.former = "running", known.former, ()
+            case TrialReleased() if known.state == "stopping":
+                known.state, known.workers, known.former = "stopped", (), ()
+        return known
 
     def _progress(self) -> None:
         running = [key for key, known in self._trials.items() if known.state == "running"]
@@ -163,9 +166,13 @@ class Chaos:
         study, number = key
         where = About(at=self._at, study=study, number=number, generation=known.generation)
         draw = self._random.random()
-        if draw < 0.1:  # its processes die
+        if draw < 0.05:  # its processes die
             known.state = "pausing"
-            self._send(TrialReleased(**where))
+            self._send(TrialReleased(**where, lost=True))
+        elif draw < 0.1:
+            self._go_on(key, self._random.sample(known.workers, self._random.randint(1, len(known.workers))))
+        elif draw < 0.14:
+            self._send(MemoryMeasured(**where, gpu_memory_gib=self._random.choice((1.0, 5.0, 9.0))))
         elif draw < 0.4:
             self._send(EpochEnded(**where, epochs_done=known.epochs, epoch_s=self._random.uniform(1.0, 90.0)))
         elif study in self._studies:
@@ -182,6 +189,16 @@ class Chaos:
                 del self._trials[key]
                 self._send(TrialEnded(at=self._at, study=study, number=number))
 
+    def _go_on(self, key: tuple[str, int], survivors: list[WorkerSlot]) -> None:
+        """Some workers died; the trial goes on with a power of two of the survivors."""
+        known = self._trials[key]
+        where = About(at=self._at, study=key[0], number=key[1], generation=known.generation)
+        known.workers = tuple(survivors[: 1 << (len(survivors).bit_length() - 1)])
+        known.former = ()
+        known.losses += 1
+        known.state = known.state if known.state == "starting" else "running"
+        self._send(WorkersLost(**where, loss=known.losses, workers=known.workers))
+
     def _offer_someone(self) -> None:
         away = [key for key, known in self._trials.items() if known.state == "away"]
         if away and self._random.random() < 0.6:
@@ -193,8 +210,12 @@ class Chaos:
                 self._send(self._added(study))
             self._studies[study] += 1
             key = (study, self._studies[study])
-            self._trials[key] = Known(request=self._request())
+            self._trials[key] = Known(
+                request=a_request(self._random, gangs=self._gangs, shares=self._shares),
+                can_pause=self._random.random() < 0.9,
+            )
         known = self._trials[key]
+        known.losses = 0
         known.generation += 1
         known.state = "offered"
         self._send(
@@ -207,24 +228,13 @@ class Chaos:
                 priority=0,
                 rung=known.rung,
                 epochs_done=known.epochs,
+                can_pause=known.can_pause,
+                exact=self._random.random() < 0.7,
             )
         )
 
-    def _request(self) -> Request:
-        share = self._random.choice(SHARES) if self._shares else Fraction(1)
-        k_min = self._random.choice((1, 1, 1, 2)) if self._gangs else 1
-        memory = self._random.choice((None, None, 1.5)) if self._shares else None
-        return Request(k_min=k_min, k_max=k_min * self._random.choice((1, 2, 4)), gpus=share, cpus=1, memory_gib=memory)
-
     def _added(self, study: str) -> StudyAdded:
-        ladder = Ladder(milestones=MILESTONES, eta=3, planned=self._random.randint(3, 30), lower_is_better=True)
-        return StudyAdded(
-            at=self._at,
-            study=study,
-            weight=self._random.choice((1.0, 2.0, 0.5)),
-            priority=self._random.choice((0, 0, 1)),
-            ladders=(ladder,),
-        )
+        return a_study(self._random, study, self._at, budgets=self._gangs)
 
     def _study_event(self) -> None:
         if not self._studies:
@@ -234,6 +244,7 @@ class Chaos:
         self._send(self._added(study) if busy else StudyEnded(at=self._at, study=study))
         if not busy:
             del self._studies[study]
+            self._sent = [event for event in self._sent if getattr(event, "study", "") != study]
 
     def _withdraw(self) -> None:
         offered = [key for key, known in self._trials.items() if known.state == "offered"]
@@ -245,15 +256,36 @@ class Chaos:
     def _node_event(self) -> None:
         if self._down and self._random.random() < 0.7:
             self._bring_up(self._random.choice(list(self._down)))
+        elif self._nodes and self._random.random() < 0.5:
+            self._cordon(self._random.choice(list(self._nodes)))
         elif self._nodes:
             name = self._random.choice(list(self._nodes))
             self._down[name] = self._nodes.pop(name)
             self._send(NodeDown(at=self._at, node=name))
-            for (study, number), known in list(self._trials.items()):
-                if name in known.nodes:
+            for key, known in list(self._trials.items()):
+                held = known.former or known.workers
+                if known.state in UNSETTLED or not any(s.node == name for s in (*known.workers, *known.former)):
+                    continue
+                survivors = [slot for slot in held if slot.node != name]
+                if known.state == "resizing" and len(survivors) == len(held):  # only new workers were there
+                    self._send(
+                        ResizeRefused(
+                            at=self._at, study=key[0], number=key[1], generation=known.generation, resize=known.resize
+                        )
+                    )
+                elif survivors and self._random.random() < 0.7:
+                    self._go_on(key, survivors)
+                else:
                     known.state = "pausing"
-                    event = TrialReleased(at=self._at, study=study, number=number, generation=known.generation)
-                    self._unconfirmed.append(event)
+                    self._unconfirmed.append(
+                        TrialReleased(at=self._at, study=key[0], number=key[1], generation=known.generation)
+                    )
+
+    def _cordon(self, name: str) -> None:
+        if name in self.policy.cordoned():
+            self._send(NodeUncordoned(at=self._at, node=name))
+        else:
+            self._send(NodeCordoned(at=self._at, node=name, drain=self._random.random() < 0.5))
 
     def _bring_up(self, name: str) -> None:
         self._nodes[name] = self._down.pop(name)
@@ -267,34 +299,46 @@ class Chaos:
         assert known is not None, f"{action} is about a trial that is over"
         assert action.generation == known.generation, f"{action} is of another generation"
         assert action.reason, action
+        cordoned = self.policy.cordoned()
         self.log.append(f"{self._at:.1f} {type(action).__name__} {key} {action.reason}")
         where = About(at=self._at, study=action.study, number=action.number, generation=action.generation)
         match action:
             case Start():
                 assert known.state == "offered", (action, known)
-                self._check_size(known, len(action.workers))
+                self._check_size(known, action.workers)
+                assert not any(slot.node in cordoned for slot in action.workers), (action, cordoned)
                 known.state = "starting"
-                known.nodes = frozenset(slot.node for slot in action.workers)
+                known.workers = action.workers
                 self._unconfirmed.append(TrialStarted(**where, start_s=3.0))
             case Resize():
                 assert known.state in ("running", "at_rung"), (action, known)
-                self._check_size(known, len(action.workers))
-                known.state = "running"
-                known.nodes = frozenset(slot.node for slot in action.workers)
-                self._unconfirmed.append(TrialResized(**where, resize=action.resize, stall_s=3.0))
+                assert known.can_pause, (action, known)
+                self._check_size(known, action.workers)
+                added = Counter(action.workers) - Counter(known.workers)
+                assert not any(slot.node in cordoned for slot in added), (action, cordoned)
+                known.state, known.resize = "resizing", action.resize
+                known.workers, known.former = action.workers, known.workers
+                if self._random.random() < 0.8:
+                    self._unconfirmed.append(TrialResized(**where, resize=action.resize, stall_s=3.0))
+                else:
+                    self._unconfirmed.append(ResizeRefused(**where, resize=action.resize))
             case Promote():
                 assert known.state == "at_rung", (action, known)
                 known.state = "running"
             case Pause():
-                assert known.state in ("running", "at_rung"), (action, known)
+                assert known.state == "at_rung" or (known.state == "running" and known.can_pause), (action, known)
                 known.state = "pausing"
+                self._unconfirmed.append(TrialReleased(**where))
+            case Stop() if known.state == "at_rung":
+                assert not known.can_pause, (action, known)
+                known.state = "stopping"
                 self._unconfirmed.append(TrialReleased(**where))
             case Stop() | Refuse():
                 assert known.state == "offered", (action, known)
                 del self._trials[key]
 
-    def _check_size(self, known: Known, workers: int) -> None:
+    def _check_size(self, known: Known, workers: tuple[WorkerSlot, ...]) -> None:
         request = known.request
-        assert request.k_min <= workers <= request.k_max, (request, workers)
-        assert workers.bit_count() == 1, workers
-        known.workers = workers
+        assert request.k_min <= len(workers) <= request.k_max, (request, workers)
+        assert len(workers).bit_count() == 1, workers
+        assert len({self._nodes[slot.node].device_model for slot in workers}) == 1, workers

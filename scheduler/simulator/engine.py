@@ -32,10 +32,12 @@ from ..port import (
     TrialReleased,
     TrialResized,
     TrialStarted,
+    WorkersLost,
     WorkerSlot,
 )
 from .running import RunningTrial
-from .workload import Costs, Failures, Outcome, SimulatedStudy, StudyOutcome
+from .stopping import asynchronous_halving
+from .workload import Costs, Failures, Judge, Outcome, SimulatedStudy, StudyOutcome
 
 Moment = Literal["arrive", "ready", "epoch", "offer", "fail", "repair"]
 
@@ -81,7 +83,7 @@ class Simulation:
         self._trials: dict[tuple[str, int], RunningTrial] = {}
         self._active: dict[tuple[str, int], RunningTrial] = {}
         self._left: dict[str, int] = {}
-        self._rungs: dict[str, list[list[float]]] = {}
+        self._judges: dict[str, Judge] = {}
         self._inbox: list[PoolEvent] = []
         self.outcome = Outcome(
             studies={s.name: StudyOutcome(name=s.name, arrived_s=s.arrive_s) for s in studies},
@@ -135,12 +137,19 @@ class Simulation:
                 self._at(self._now + self._random.expovariate(1 / self._failures.mtbf_s), "fail", name)
 
     def _arrive(self, study: SimulatedStudy) -> None:
-        ladders = (study.ladder(),) if study.rule == "promote" else ()
         self._inbox.append(
-            StudyAdded(at=self._now, study=study.name, weight=study.weight, priority=study.priority, ladders=ladders)
+            StudyAdded(
+                at=self._now,
+                study=study.name,
+                weight=study.weight,
+                priority=study.priority,
+                ladders=study.ladders(),
+                gpu_hours=study.gpu_hours,
+            )
         )
         self._left[study.name] = len(study.trials)
-        self._rungs[study.name] = [[] for _ in study.milestones]
+        if study.rule != "promote":
+            self._judges[study.name] = study.judge() if study.judge is not None else asynchronous_halving(study)
         for truth in study.trials:
             trial = RunningTrial(study=study, truth=truth)
             self._trials[study.name, truth.number] = trial
@@ -190,22 +199,25 @@ class Simulation:
             )
         )
         trial.epoch_from_s = self._now
-        if done in study.milestones:
-            self._milestone(trial, study.milestones.index(done), value)
+        top = done == trial.milestones[-1]
+        judge = self._judges.get(study.name)
+        if not top and judge is not None and not judge(truth.number, done, value):
+            outcome.stopped += 1
+            self._end(trial)
+        elif top or (judge is None and done in trial.milestones):
+            self._milestone(trial, trial.milestones.index(done), value)
         else:
             self._schedule_epoch(trial)
 
     def _milestone(self, trial: RunningTrial, rung: int, value: float) -> None:
-        study = trial.study
-        results = self._rungs[study.name][rung]
-        results.append(value)
-        top = rung == len(study.milestones) - 1
-        if study.rule == "promote":
+        """The policy decides about the trial; at the last milestone there is nothing left to decide."""
+        top = rung == len(trial.milestones) - 1
+        if trial.study.rule == "promote":
             trial.at_rung = not top
             self._inbox.append(
                 RungReached(
                     at=self._now,
-                    study=study.name,
+                    study=trial.study.name,
                     number=trial.truth.number,
                     generation=trial.generation,
                     rung=rung,
@@ -213,28 +225,45 @@ class Simulation:
                 )
             )
         if top:
-            self.outcome.studies[study.name].finished += 1
+            self.outcome.studies[trial.study.name].finished += 1
             self._end(trial)
-        elif study.rule == "stop":
-            if value > _percentile(results, 1.0 / study.eta):
-                self.outcome.studies[study.name].stopped += 1
-                self._end(trial)
-            else:
-                self._schedule_epoch(trial)
 
     def _fail(self, name: str) -> None:
         assert self._failures is not None
         self._inbox.append(NodeDown(at=self._now, node=name))
         for trial in list(self._active.values()):
-            if any(slot.node == name for slot in trial.slots):
-                self._train(trial)
-                outcome = self.outcome.studies[trial.study.name]
-                outcome.lost_epochs += trial.progress - trial.checkpoint
-                outcome.losses += 1
-                trial.progress = float(trial.checkpoint)
-                self._release(trial)
-                self._at(self._now + self._failures.notice_s, "offer", *trial.key, trial.version)
+            left = tuple(slot for slot in trial.slots if slot.node != name)
+            if len(left) == len(trial.slots):
+                continue
+            outcome = self.outcome.studies[trial.study.name]
+            outcome.losses += 1
+            self._train(trial)
+            if left and self._failures.in_place and self._now > trial.ready_s:
+                self._go_on(trial, left[: 1 << (len(left).bit_length() - 1)])
+                continue
+            outcome.lost_epochs += trial.progress - trial.checkpoint
+            trial.progress = float(trial.checkpoint)
+            self._release(trial)
+            self._at(self._now + self._failures.notice_s, "offer", *trial.key, trial.version)
         self._at(self._now + self._failures.repair_s, "repair", name)
+
+    def _go_on(self, trial: RunningTrial, survivors: tuple[WorkerSlot, ...]) -> None:
+        """The trial goes on from the same step with the workers that are left."""
+        trial.hold(survivors)
+        trial.losses += 1
+        trial.ready_s = trial.since_s = self._now + self._costs.resize_s
+        trial.epoch_from_s = -1.0
+        self._inbox.append(
+            WorkersLost(
+                at=self._now,
+                study=trial.study.name,
+                number=trial.truth.number,
+                generation=trial.generation,
+                loss=trial.losses,
+                workers=survivors,
+            )
+        )
+        self._schedule_epoch(trial)
 
     # --- actions ---------------------------------------------------------------------------------
 
@@ -271,15 +300,20 @@ class Simulation:
                 self._offer(trial)
             case Stop() | Refuse():
                 self.outcome.studies[action.study].stopped += 1
-                self._left[action.study] -= 1
-                trial.version += 1
+                if trial.slots:
+                    self._end(trial)
+                else:
+                    self._left[action.study] -= 1
+                    trial.version += 1
 
     def _start(self, trial: RunningTrial, workers: tuple[WorkerSlot, ...]) -> None:
         outcome = self.outcome.studies[trial.study.name]
         if outcome.first_start_s is None:
             outcome.first_start_s = self._now
         extra = self._costs.resume_extra_s if trial.progress > 0 else 0.0
-        trial.slots = workers
+        trial.hold(workers)
+        trial.device_speed = self._nodes[workers[0].node].speed
+        trial.losses = 0
         trial.at_rung = trial.resizing = False
         self._active[trial.key] = trial
         trial.version += 1
@@ -290,7 +324,7 @@ class Simulation:
 
     def _resize(self, trial: RunningTrial, resize: Resize) -> None:
         self._train(trial)
-        trial.slots = resize.workers
+        trial.hold(resize.workers)
         trial.at_rung = False
         trial.resizing = True
         trial.resize = resize.resize
@@ -303,7 +337,7 @@ class Simulation:
 
     def _release(self, trial: RunningTrial) -> None:
         trial.version += 1
-        trial.slots = ()
+        trial.hold(())
         trial.at_rung = trial.resizing = False
         self._active.pop(trial.key, None)
         self._inbox.append(
@@ -325,11 +359,10 @@ class Simulation:
         passed = moment - self._accounted_s
         if passed > 0:
             for trial in self._active.values():
-                workers = len(trial.slots)
-                self.outcome.busy += passed * workers
+                self.outcome.busy += passed * trial.devices
                 stalled = min(moment, trial.ready_s) - self._accounted_s
                 if stalled > 0:
-                    self.outcome.stalled += stalled * workers
+                    self.outcome.stalled += stalled * trial.devices
             self._accounted_s = moment
         self._now = max(self._now, moment)
 
@@ -352,12 +385,3 @@ class Simulation:
 
     def _all_done(self) -> bool:
         return len(self._left) == len(self._studies) and not any(self._left.values())
-
-
-def _percentile(values: Sequence[float], part: float) -> float:
-    """Linear interpolation between order statistics, as numpy's default."""
-    ordered = sorted(values)
-    position = part * (len(ordered) - 1)
-    low = math.floor(position)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (position - low) * (ordered[high] - ordered[low])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Literal
 
-from ..port import Ladder
+from ..port import Ladder, NodeUp
+
+Judge = Callable[[int, int, float], bool]
+"""A stopping rule: (trial, epoch, value) of every report in, whether the trial goes on out. It never pauses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +22,7 @@ class SimulatedTrial:
         epoch_s: seconds of an epoch on one worker.
         speedups: of 1, 2, 4, ... workers inside one node; the last entry is the most workers it may have.
         speedups_across: the same where they sit on several nodes; empty: no slower than inside one.
+        bracket: it is not compared at the first `bracket` milestones (Hyperband).
     """
 
     number: int
@@ -25,6 +30,7 @@ class SimulatedTrial:
     epoch_s: float
     speedups: tuple[float, ...]
     speedups_across: tuple[float, ...] = ()
+    bracket: int = 0
 
     @property
     def k_max(self) -> int:
@@ -41,9 +47,15 @@ class SimulatedStudy:
 
     Attributes:
         rule: "promote": the policy decides at every rung; "stop": asynchronous halving in its stopping form, as
-            Ray Tune's AsyncHyperBandScheduler does it: a trial ends unless it is in the best 1/eta so far.
+            Ray Tune's AsyncHyperBandScheduler does it: a trial ends unless it is in the best 1/eta so far;
+            with `judge`, that rule instead.
+        judge: makes the stopping rule of one run.
         arrive_s: when it is submitted.
         tells_speed: whether epoch times and speed-ups are known to the policy beforehand.
+        k_min: the fewest workers of a trial.
+        gpus: of each worker.
+        can_pause: whether its trials can.
+        gpu_hours: its budget, None without one.
     """
 
     name: str
@@ -51,14 +63,42 @@ class SimulatedStudy:
     milestones: tuple[int, ...] = (1, 3, 9, 27, 81)
     eta: int = 3
     rule: Literal["promote", "stop"] = "promote"
+    judge: Callable[[], Judge] | None = None
     arrive_s: float = 0.0
     weight: float = 1.0
     priority: int = 0
     tells_speed: bool = True
     k_min: int = 1
+    gpus: Fraction = Fraction(1)
+    can_pause: bool = True
+    gpu_hours: float | None = None
 
-    def ladder(self) -> Ladder:
-        return Ladder(milestones=self.milestones, eta=self.eta, planned=len(self.trials), lower_is_better=True)
+    def milestones_of(self, trial: SimulatedTrial) -> tuple[int, ...]:
+        """The epochs at which the trial is compared; the last is where it ends."""
+        return self.milestones[trial.bracket :]
+
+    def ladders(self) -> tuple[Ladder, ...]:
+        """One ladder a bracket; none where the policy does not decide."""
+        if self.rule != "promote":
+            return ()
+        planned = [0] * (1 + max((trial.bracket for trial in self.trials), default=0))
+        for trial in self.trials:
+            planned[trial.bracket] += 1
+        return tuple(
+            Ladder(milestones=self.milestones[bracket:], eta=self.eta, planned=count, lower_is_better=True)
+            for bracket, count in enumerate(planned)
+        )
+
+
+def pool_of(num_gpus: int, gpus_per_node: int = 8) -> list[NodeUp]:
+    """A pool of like nodes, the last one smaller if it must be."""
+    made = []
+    for first in range(0, num_gpus, gpus_per_node):
+        name = f"node{first // gpus_per_node:04d}"
+        count = min(gpus_per_node, num_gpus - first)
+        gpus = tuple(f"{name}.{i}" for i in range(count))
+        made.append(NodeUp(at=0.0, node=name, gpus=gpus, cpus=8 * count, memory_gib=64.0 * count))
+    return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,11 +125,14 @@ class Failures:
         mtbf_s: mean time between failures of one node.
         repair_s: how long it stays away.
         notice_s: until its trials are offered again.
+        in_place: a trial that also works on other nodes goes on there with as many workers as make a power of two,
+            and loses nothing but the time of a resize.
     """
 
     mtbf_s: float
     repair_s: float = 300.0
     notice_s: float = 5.0
+    in_place: bool = True
 
 
 @dataclass(slots=True)
@@ -135,6 +178,11 @@ class Outcome:
     def goodput(self) -> float:
         """Part of the pool's time that was training at one-worker efficiency."""
         return self.useful / (self.num_gpus * self.makespan_s) if self.makespan_s else 0.0
+
+    @property
+    def gpu_hours(self) -> float:
+        """What all trials together have held, in device-hours."""
+        return self.busy / 3600
 
     @property
     def utilisation(self) -> float:

@@ -1,104 +1,18 @@
 """The elastic policy on small pools."""
 
-from fractions import Fraction
-
 import pytest
 
-from shoal.scheduler.elastic_policy import ElasticPolicy
 from shoal.scheduler.port import (
-    Action,
     EpochEnded,
     Ladder,
-    NodeUp,
     Pause,
-    PoolEvent,
     Promote,
     Refuse,
-    Request,
-    Resize,
     RungReached,
-    Start,
     StudyAdded,
     StudyEnded,
-    Tick,
-    TrialOffered,
-    TrialReleased,
-    TrialResized,
-    TrialStarted,
 )
-
-
-class Head:
-    """Obeys at once and remembers who runs."""
-
-    def __init__(self, *gpus: int, cpus: int = 64) -> None:
-        self.policy = ElasticPolicy()
-        self.at = 0.0
-        self.running: dict[tuple[str, int], int] = {}
-        self.log: list[Action] = []
-        self.generations: dict[tuple[str, int], int] = {}
-        self.requests: dict[tuple[str, int], Request] = {}
-        self.paused: list[tuple[str, int]] = []
-        for i, count in enumerate(gpus):
-            ids = tuple(f"n{i}.{g}" for g in range(count))
-            self.send(NodeUp(at=0.0, node=f"n{i}", gpus=ids, cpus=cpus, memory_gib=64.0))
-
-    def send(self, event: PoolEvent) -> list[Action]:
-        actions = self.policy.step(event)
-        self.policy.validate_state()
-        self.log += actions
-        for action in actions:
-            assert action.reason
-            self.obey(action)
-        return actions
-
-    def obey(self, action: Action) -> None:
-        key = (action.study, action.number)
-        where = {"at": self.at, "study": key[0], "number": key[1], "generation": action.generation}
-        match action:
-            case Start():
-                self.running[key] = len(action.workers)
-                self.send(TrialStarted(**where, start_s=3.0))  # type: ignore[arg-type]
-            case Resize():
-                self.running[key] = len(action.workers)
-                self.send(TrialResized(**where, resize=action.resize, stall_s=3.0))  # type: ignore[arg-type]
-            case Pause():
-                del self.running[key]
-                self.paused.append(key)
-                self.send(TrialReleased(**where))  # type: ignore[arg-type]
-                self.offer(*key, request=self.requests[key])
-
-    def offer(
-        self, study: str, number: int, *, request: Request | None = None, priority: int = 0, can_pause: bool = True
-    ) -> list[Action]:
-        key = (study, number)
-        self.generations[key] = self.generations.get(key, 0) + 1
-        self.requests[key] = request or one()
-        return self.send(
-            TrialOffered(
-                at=self.at,
-                study=study,
-                number=number,
-                generation=self.generations[key],
-                request=self.requests[key],
-                priority=priority,
-                rung=0,
-                can_pause=can_pause,
-            )
-        )
-
-    def release(self, study: str, number: int) -> None:
-        self.running.pop((study, number), None)
-        generation = self.generations[study, number]
-        self.send(TrialReleased(at=self.at, study=study, number=number, generation=generation))
-
-    def wait(self, seconds: float) -> None:
-        self.at += seconds
-        self.send(Tick(at=self.at))
-
-
-def one(k_max: int = 1, k_min: int = 1, gpus: object = 1, cpus: int = 0) -> Request:
-    return Request(k_min=k_min, k_max=k_max, gpus=Fraction(str(gpus)), cpus=cpus)
+from shoal.tests.unit.scheduler_elastic.policy_head import Head, one
 
 
 def test_a_lone_trial_grows_over_the_pool_and_shrinks_for_others() -> None:

@@ -7,11 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.scheduler.fair_shares import max_min_shares
-from shoal.scheduler.speed_model import PRIOR_SERIAL_FRACTION, SerialFraction, SpeedModel
+from shoal.scheduler.serial_fraction import PRIOR_SERIAL_FRACTION, SerialFractions, amdahl
+from shoal.scheduler.speed_model import SpeedModel
 
 
 def model(**known: object) -> SpeedModel:
-    settings_: dict[str, object] = {"k_max": 8, "epoch_s": 60.0, "speedups": (), "serial": SerialFraction()}
+    settings_: dict[str, object] = {"k_max": 8, "epoch_s": 60.0, "speedups": (), "serial": SerialFractions()}
     return SpeedModel(**(settings_ | known))  # type: ignore[arg-type]
 
 
@@ -41,11 +42,39 @@ def test_gains_end_at_the_most_workers() -> None:
     assert trial.worth(1, 0.001) == 8
 
 
-def test_the_study_learns_its_serial_fraction() -> None:
-    serial = SerialFraction()
+def test_the_study_learns_its_serial_fractions() -> None:
+    serial = SerialFractions()
+    before = serial.version
     for _ in range(20):
-        serial.observe(1, 2, 1.25)  # half of the work is serial and more
-    assert serial.value > 0.5
+        serial.observe(2, 0.5)
+    assert serial.at(2) > 0.4
+    assert serial.at(8) > 0.4, "what is known of two workers is all that is known of eight"
+    assert serial.version > before
+    for _ in range(20):
+        serial.observe(4, 0.1)
+    assert serial.at(8) < 0.2
+
+
+def test_peers_are_told_what_was_measured() -> None:
+    serial = SerialFractions()
+    fresh = model(serial=serial)
+    before = fresh.speedup(4)
+    measured = model(serial=serial)
+    for k in (1, 2, 4):
+        measured.observe(k, 60.0 / amdahl(k, 0.4))
+    assert fresh.speedup(4) < before
+
+
+def test_a_trial_that_scales_worse_than_its_peers_is_expected_to_go_on_so() -> None:
+    serial = SerialFractions()
+    for _ in range(50):
+        for k in (2, 4, 8):
+            serial.observe(k, 0.1)
+    worse, better = model(serial=serial), model(serial=serial)
+    for trial, fraction in ((worse, 0.3), (better, 0.02)):
+        for k in (1, 2):
+            trial.observe(k, 60.0 / amdahl(k, fraction))
+    assert worse.speedup(8) < amdahl(8, 0.15) < amdahl(8, 0.09) < better.speedup(8)
 
 
 @given(
@@ -79,8 +108,12 @@ def test_more_devices_or_weight_never_cost_a_study_its_share(
 ) -> None:
     """Invariant 8."""
     weights, demands = [w for w, _ in studies], [d for _, d in studies]
-    shares = max_min_shares(capacity, weights, demands)
-    assert all(a <= b for a, b in zip(shares, max_min_shares(capacity + 1, weights, demands), strict=True))
+    floors = [min(1, d) for d in demands] if capacity >= len(demands) else ()
+    shares = max_min_shares(capacity, weights, demands, floors)
+    more = max_min_shares(capacity + 1, weights, demands, [min(1, d) for d in demands] if floors else ())
+    assert all(a <= b for a, b in zip(shares, more, strict=True))
+    assert sum(shares) == min(capacity, sum(demands))
+    assert not floors or all(s >= f for s, f in zip(shares, floors, strict=True))
     who %= len(studies)
     heavier = [w * 1.5 if i == who else w for i, w in enumerate(weights)]
-    assert max_min_shares(capacity, heavier, demands)[who] >= shares[who]
+    assert max_min_shares(capacity, heavier, demands, floors)[who] >= shares[who]
