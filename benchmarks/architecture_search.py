@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from .search_quality import OURS, one_run
+from .search_quality import OURS
+from .search_runs import one_run
 from .search_tasks import MissingDataError, Task
 from .search_tasks.tables import CELL, accuracies, looked_up
 

@@ -1,6 +1,6 @@
 """How good the strategies are: regret on recorded tasks, against what existing tools reached there.
 
-    python -m benchmarks.search_quality --json [--smoke | --full] [--strategies NAME ...] [--seeds N]
+    python -m benchmarks.search_quality --json [--smoke | --full] [--strategies NAME ...] [--seeds N] [--peers]
 
 Regret is 0 at the best known loss of a task and 1 at the median of random configurations. The incumbent is picked on
 the noisy values that a study would see, and scored on the loss without noise. Per strategy and group of tasks:
@@ -13,89 +13,35 @@ the noisy values that a study would see, and scored on the loss without noise. P
 | `p_vs_<anchor>` | Wilcoxon signed-rank test on log(regret + 0.001) |
 | `ask_cpu_ms_p50_100`, `_300`, `_1000` | CPU time of an ask (tell included) with so many results |
 
-`--smoke`: three tasks, three seeds, 50 trials, under two minutes. `--full`: twelve tasks, ten seeds, 100 trials, and
-the asks at 1,000 results. By default the six tasks, three seeds.
+`multi_fidelity` has, per rule that stops early, the mean regret at 10, 25, 50 and 100 % of a budget of 20 full
+trainings, and the same of the recorded tools (`benchmarks.multi_fidelity`).
+
+`--smoke`: three tasks, three seeds, 50 trials, under two minutes. `--full`: twelve tasks, ten seeds, 100 trials, under
+an hour on two cores. By default the six tasks, three seeds. `--peers` runs Optuna's TPE and GP and SMAC3 (extra
+`peers`) in the same way. Runs are spread over `--processes` (default 2), each with one thread.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import sys
-import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shoal.search import strategies
-from shoal.search.seeds import ask_seed
-from shoal.search.spec import Chosen, Objective
-from shoal.search.strategies.port import Result, Strategy
-
-from .search_tasks import SIX, SMOKE, TWELVE, Anchors, MissingDataError, Task, anchors, task
+from . import multi_fidelity
+from .search_runs import READ_AT, ask_cpu_ms, one_run
+from .search_tasks import SIX, SMOKE, TWELVE, Anchors, MissingDataError, anchors, task
 from .search_tasks.anchors import Block, Regrets
+from .search_tasks.curves import CURVES
 
 OURS = ("random", "evolution", "random_forest", "bayesian", "portfolio", "reinforcement")
-DOWN = (Objective(metric="loss", direction="minimize"),)
-READ_AT = (25, 50, 100)
-TIMED_TASK = "cash_1501"
-
-
-def strategy_for(task: Task, name: str, options: Mapping[str, Any], seed: int) -> Strategy:
-    """A fresh strategy for a run on a task."""
-    return strategies.make(Chosen(name=name, options=options), task.space, DOWN, seed=seed)
-
-
-def one_run(
-    task: Task, name: str, options: Mapping[str, Any], seed: int, trials: int, read_at: Sequence[int] = READ_AT
-) -> tuple[Regrets, float]:
-    """One study, one trial after the other: regret by number of trials, and median CPU time of the last asks in ms."""
-    strategy = strategy_for(task, name, options, seed)
-    rng = np.random.default_rng(seed)
-    lowest = np.inf
-    regret = np.inf
-    regrets: dict[int, float] = {}
-    asks_ms: list[float] = []
-    told: list[Result] = []
-    for number in range(trials):
-        started = time.process_time()
-        strategy.tell(told)
-        proposals = strategy.ask(number, 1, (), ask_seed(seed, number))
-        asks_ms.append(1e3 * (time.process_time() - started))
-        config = proposals[0].config
-        assert config is not None
-        loss = task.noisy(config, rng)
-        if loss < lowest:
-            lowest, regret = loss, task.regret(task.true(config))
-        attrs = proposals[0].attrs
-        told = [Result(number=number, config=config, state="completed", values=(loss,), attrs=attrs)]
-        if number + 1 in read_at:
-            regrets[number + 1] = round(regret, 5)
-    return regrets, float(np.median(asks_ms[-20:]))
-
-
-def ask_cpu_ms(name: str, options: Mapping[str, Any], results: int) -> float:
-    """Median CPU time of five asks with so many random results told, in ms."""
-    timed = task(TIMED_TASK)
-    strategy = strategy_for(timed, name, options, 0)
-    rng = np.random.default_rng(0)
-    told = []
-    for number in range(results):
-        config = timed.space.sample(rng)
-        told.append(Result(number=number, config=config, state="completed", values=(timed.noisy(config, rng),)))
-    strategy.tell(told)
-    asks_ms = []
-    for number in range(results, results + 6):
-        started = time.process_time()
-        (proposal,) = strategy.ask(number, 1, (), ask_seed(0, number))
-        asks_ms.append(1e3 * (time.process_time() - started))
-        assert proposal.config is not None
-        loss = timed.noisy(proposal.config, rng)
-        result = Result(number=number, config=proposal.config, state="completed", values=(loss,), attrs=proposal.attrs)
-        strategy.tell([result])
-    return float(np.median(asks_ms[1:]))
+PEERS = ("tpe", "gp", "smac")
 
 
 def summary(runs: Mapping[Block, Regrets], tasks: Sequence[str], recorded: Anchors) -> dict[str, Any]:
@@ -120,29 +66,60 @@ def summary(runs: Mapping[Block, Regrets], tasks: Sequence[str], recorded: Ancho
     return keys
 
 
-def measured(name: str, options: Mapping[str, Any], arguments: argparse.Namespace, recorded: Anchors) -> dict[str, Any]:
-    """Everything about one strategy."""
-    runs: dict[Block, Regrets] = {}
-    asks_ms = []
-    for task_name in arguments.tasks:
-        for seed in range(arguments.seeds):
-            runs[task_name, seed], ask_ms = one_run(task(task_name), name, options, seed, arguments.trials)
-            asks_ms.append(ask_ms)
-        done = [runs[task_name, seed][max(runs[task_name, seed])] for seed in range(arguments.seeds)]
-        print(f"{name} {task_name}: mean regret {np.mean(done):.4f}", file=sys.stderr)
-    keys: dict[str, Any] = {f"ask_cpu_ms_p50_{arguments.trials}": round(float(np.median(asks_ms)), 1)}
-    for results in arguments.timed:
-        keys[f"ask_cpu_ms_p50_{results}"] = round(ask_cpu_ms(name, options, results), 1)
-    groups = {"six": SIX, "twelve": TWELVE}
-    complete = {group: tasks for group, tasks in groups.items() if set(tasks) <= set(arguments.tasks)}
-    for group, tasks in (complete or {"tasks": tuple(arguments.tasks)}).items():
-        keys[group] = summary(runs, tasks, recorded)
-    if arguments.record is not None:
-        keys["runs"] = [
-            {"task": block[0], "seed": block[1], **{f"regret_{n}": value for n, value in regrets.items()}}
-            for block, regrets in runs.items()
-        ]
-    return keys
+def runs_of(name: str, options: Mapping[str, Any], task_name: str, seeds: int, trials: int) -> list[Regrets]:
+    """Every seed of a strategy on a task; a job of its own process."""
+    found = [one_run(task(task_name), name, options, seed, trials)[0] for seed in range(seeds)]
+    print(f"{name} {task_name}: mean regret {np.mean([run[max(run)] for run in found]):.4f}", file=sys.stderr)
+    return found
+
+
+class Jobs:
+    """Everything that is to be measured, under way in several processes."""
+
+    def __init__(self, pool: ProcessPoolExecutor, arguments: argparse.Namespace) -> None:
+        self._arguments = arguments
+        self._runs: dict[tuple[str, str], Future[list[Regrets]]] = {}
+        self._asks: dict[tuple[str, int], Future[float]] = {}
+        self._rules: dict[tuple[str, str, int], Future[dict[int, float]]] = {}
+        for name in arguments.strategies:
+            for task_name in arguments.tasks:
+                job = (name, arguments.options, task_name, arguments.seeds, arguments.trials)
+                self._runs[name, task_name] = pool.submit(runs_of, *job)
+            for results in arguments.timed:
+                self._asks[name, results] = pool.submit(ask_cpu_ms, name, arguments.options, results)
+        for method in arguments.rules:
+            for task_name in arguments.curves:
+                for seed in range(arguments.seeds):
+                    self._rules[method, task_name, seed] = pool.submit(multi_fidelity.run, method, task_name, seed)
+
+    def strategy(self, name: str, recorded: Anchors) -> dict[str, Any]:
+        """The keys of one strategy, once its jobs are done."""
+        arguments = self._arguments
+        runs: dict[Block, Regrets] = {}
+        for task_name in arguments.tasks:
+            for seed, regrets in enumerate(self._runs[name, task_name].result()):
+                runs[task_name, seed] = regrets
+        keys: dict[str, Any] = {
+            f"ask_cpu_ms_p50_{results}": round(self._asks[name, results].result(), 1) for results in arguments.timed
+        }
+        groups = {"six": SIX, "twelve": TWELVE}
+        complete = {group: tasks for group, tasks in groups.items() if set(tasks) <= set(arguments.tasks)}
+        for group, tasks in (complete or {"tasks": tuple(arguments.tasks)}).items():
+            keys[group] = summary(runs, tasks, recorded)
+        if arguments.record is not None:
+            keys["runs"] = [
+                {"task": block[0], "seed": block[1], **{f"regret_{n}": value for n, value in regrets.items()}}
+                for block, regrets in runs.items()
+            ]
+        return keys
+
+    def multi_fidelity(self) -> dict[str, Any]:
+        """The keys of the rules, and of the recorded tools on the same tasks."""
+        found = {}
+        for method in self._arguments.rules:
+            runs = [job.result() for (name, _, _), job in self._rules.items() if name == method]
+            found[method] = multi_fidelity.summary(runs)
+        return {"tasks": list(self._arguments.curves), "ours": found, "recorded": multi_fidelity.recorded()}
 
 
 def parsed() -> argparse.Namespace:
@@ -151,39 +128,54 @@ def parsed() -> argparse.Namespace:
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--smoke", action="store_true", help="three tasks, three seeds, 50 trials")
     size.add_argument("--full", action="store_true", help="twelve tasks, ten seeds, 100 trials")
-    parser.add_argument("--strategies", nargs="+", metavar="NAME", help=f"default: {', '.join(OURS)}")
-    parser.add_argument("--peers", action="store_true", help="also run Optuna's TPE and GP here, on the same spaces")
+    parser.add_argument("--strategies", nargs="*", metavar="NAME", help=f"default: {', '.join(OURS)}")
+    parser.add_argument("--peers", action="store_true", help=f"also run here, on the same spaces: {', '.join(PEERS)}")
     parser.add_argument("--options", type=json.loads, default={}, help="JSON options of the one strategy named")
+    parser.add_argument("--rules", nargs="*", metavar="NAME", help=f"default: {', '.join(multi_fidelity.METHODS)}")
     parser.add_argument("--tasks", nargs="+", metavar="TASK")
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--trials", type=int, choices=READ_AT)
+    parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--record", type=Path, metavar="FILE", help="write the result with every run to FILE")
     arguments = parser.parse_args()
-    tasks, seeds, trials, timed = SIX, 3, 100, [300]
+    tasks, seeds, trials = SIX, 3, 100
+    arguments.timed, arguments.curves = [100, 300, 1000], CURVES
     if arguments.smoke:
-        tasks, seeds, trials, timed = SMOKE, 3, 50, []
+        tasks, seeds, trials = SMOKE, 3, 50
+        arguments.timed, arguments.curves = [100], CURVES[:2]
     elif arguments.full:
-        tasks, seeds, trials, timed = TWELVE, 10, 100, [300, 1000]
+        tasks, seeds, trials = TWELVE, 10, 100
     arguments.tasks = arguments.tasks or tasks
     arguments.seeds = arguments.seeds or seeds
     arguments.trials = arguments.trials or trials
-    arguments.timed = timed
-    arguments.strategies = [*(arguments.strategies or OURS), *(("tpe", "gp") if arguments.peers else ())]
+    if arguments.rules is None:
+        arguments.rules = list(multi_fidelity.METHODS)
+    strategies = OURS if arguments.strategies is None else arguments.strategies
+    arguments.strategies = [*strategies, *(PEERS if arguments.peers else ())]
     return arguments
 
 
-def main() -> None:
+def one_thread() -> None:
+    """Begin a process: its linear algebra keeps to one thread."""
     import scipy.linalg  # noqa: F401  so that its library is limited too
     from threadpoolctl import threadpool_limits
 
+    threadpool_limits(1)
+
+
+def main() -> None:
     arguments = parsed()
+    spawn = multiprocessing.get_context("spawn")
     try:
         recorded = anchors()
-        with threadpool_limits(1):
-            rows = {name: measured(name, arguments.options, arguments, recorded) for name in arguments.strategies}
+        with ProcessPoolExecutor(arguments.processes, mp_context=spawn, initializer=one_thread) as pool:
+            jobs = Jobs(pool, arguments)
+            rows = {name: jobs.strategy(name, recorded) for name in arguments.strategies}
+            rules = jobs.multi_fidelity() if arguments.rules else {}
     except MissingDataError as missing:
         sys.exit(f"benchmarks.search_quality: {missing}")
     result = {"tasks": list(arguments.tasks), "seeds": arguments.seeds, "trials": arguments.trials, "strategies": rows}
+    result["multi_fidelity"] = rules
     if arguments.record is not None:
         arguments.record.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     for row in rows.values():
@@ -191,7 +183,7 @@ def main() -> None:
     if arguments.json:
         print(json.dumps(result, indent=2))
         return
-    for name, row in rows.items():
+    for name, row in [*rows.items(), *rules.get("ours", {}).items()]:
         print(name, json.dumps(row))
 
 

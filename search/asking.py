@@ -38,13 +38,39 @@ def propose_enqueued(state: StudyState, turn: Turn) -> None:
         key, config = state.enqueued[0]
         reason = f"enqueued by a person as {key!r}"
         unfit = misfit(state, config)
+        if not unfit and state.has_networks and key not in state.fits:
+            _ask_what_fits(state, turn)
+            break
         if unfit:
             _propose_unfit(state, turn, config, reason, unfit)
         else:
-            _propose(state, turn, Proposal(config=None, reason=reason), config, source="enqueued", ask=-1, seen_seq=0)
+            wanted = Proposal(config=None, reason=reason, infeasible=state.fits.get(key, ""))
+            _propose(state, turn, wanted, config, source="enqueued", ask=-1, seen_seq=0)
     for number in behind:
         if state.trials[number].status is TrialStatus.QUEUED:
             offer(state, turn, number, state.trials[number].reason)
+
+
+def _ask_what_fits(state: StudyState, turn: Turn) -> None:
+    """Have what people asked for judged as the strategy's own proposals are, where torch is."""
+    if state.pending_ask is not None:
+        return
+    wanted = tuple(
+        (key, config) for key, config in state.enqueued if key not in state.fits and not misfit(state, config)
+    )
+    ask = Ask(
+        ask=state.next_ask, first_number=len(state.trials), n=0, results=(), pending=(), seed=0, wanted=wanted
+    )
+    state.begin_ask(ask)
+    turn.perform(ask)
+
+
+def take_verdicts(state: StudyState, turn: Turn, ask: Ask, proposals: Sequence[Proposal]) -> None:
+    """What fits a device is now known of the enqueued configurations; where judging failed they are tried."""
+    for place, (key, _) in enumerate(ask.wanted):
+        state.fits[key] = proposals[place].infeasible if place < len(proposals) else ""
+    if state.status == "running":
+        propose_enqueued(state, turn)
 
 
 def room_for_enqueued(state: StudyData) -> bool:
@@ -84,7 +110,7 @@ def _propose_unfit(state: StudyState, turn: Turn, config: Json, reason: str, unf
 
 def ask_ahead(state: StudyState, turn: Turn, room: int) -> None:
     """Ask the strategy if the trials at hand are running out."""
-    if state.exhausted or state.enqueued:
+    if state.exhausted or state.enqueued or state.awaits_result:
         return
     left = state.budget_left
     queued = state.startable
@@ -123,7 +149,10 @@ def take_proposals(
         number = _propose(state, turn, proposal, config, source=source, ask=ask.ask, seen_seq=seen_seq)
         state.remember(number, proposal.config)
     reason = error or f"{len(taken)} of {ask.n} configurations"
-    if exhausted:
+    if exhausted and state.strategy_waits and state.has_open_trials:
+        exhausted, reason = False, f"{reason}: more when a trial has ended"
+        state.wait_for_result()
+    elif exhausted:
         reason = f"{reason}: the space is exhausted"
     elif state.known_in_a_row >= MAX_KNOWN_IN_A_ROW:
         exhausted, reason = True, f"the last {state.known_in_a_row} proposals were all known already"
@@ -134,7 +163,7 @@ def _propose(
     state: StudyState, turn: Turn, proposal: Proposal, config: Json, *, source: Source, ask: int, seen_seq: int
 ) -> int:
     number = len(state.trials)
-    known = known_trial(state, config)
+    known = known_trial(state, config) if proposal.until is None else None  # a stretch of a longer training is its own
     turn.emit(
         TrialProposed(
             at=turn.at,
@@ -146,6 +175,8 @@ def _propose(
             reason=proposal.reason,
             attrs=proposal.attrs,
             duplicate_of=None if known is None else known.number,
+            parent=proposal.parent,
+            until=proposal.until,
         )
     )
     if proposal.infeasible:

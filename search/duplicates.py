@@ -7,8 +7,9 @@ know, so its configuration runs again under each policy.
 
 from __future__ import annotations
 
+from .ended_trials import RESULTLESS, config_key
 from .events import TrialEnded
-from .fold import RESULTLESS, StudyFold, config_key
+from .fold import StudyFold
 from .numbers import encode_number
 from .spec import Json
 from .transitions import TrialStatus

@@ -18,6 +18,7 @@ def edit(before: StudySpec, after: StudySpec) -> StudySpec:
     fixed = {
         "name": (before.name, after.name),
         "objective": (_objectives(before), _objectives(after)),
+        "subject_to": (_constraints(before), _constraints(after)),
         "seed": (before.seed, after.seed),
         "value": (before.value_from, after.value_from),
         "shards": (before.max_shards, after.max_shards),
@@ -34,6 +35,10 @@ def edit(before: StudySpec, after: StudySpec) -> StudySpec:
             "Give the study another name.",
         )
     return after
+
+
+def _constraints(spec: StudySpec) -> str:
+    return ", ".join(map(str, spec.constraints)) or "nothing"
 
 
 def _objectives(spec: StudySpec) -> str:

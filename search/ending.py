@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from .duplicates import settle_twins
 from .events import EndState, StudyEnded, StudyStopping, TrialDecided
 from .fold import StudyFold
+from .halving import waits_for_pool
 from .instructions import End, Kill
 from .offering import withdraw
 from .promoting import promote_all
@@ -71,6 +72,8 @@ def end_if_over(state: StudyState, turn: Turn, *, asking: bool) -> None:
             return
         if state.status == "paused" and state.by_status[TrialStatus.PAUSED]:
             return
+        if state.status == "running" and any(waits_for_pool(state.trials[number]) for number in state.held):
+            return  # the policy starts or stops them
         if promote_all(state, turn, closing=True):
             return
     for number in state.numbers(TrialStatus.PAUSED):
@@ -101,6 +104,9 @@ def _verdict(state: StudyFold, turn: Turn) -> tuple[EndState, str]:
         return "failed", _why_none(state)
     if state.status == "stopping":
         return ("completed" if time_is_up(state, turn.at) else "stopped"), state.reason
+    limit_s = (state.spec.budget.gpu_hours or 0.0) * 3600
+    if limit_s and state.gpu_s >= limit_s:
+        return "completed", f"its {limit_s / 3600:g} GPU-hours are used: {state.gpu_s / 3600:.4g}"
     if state.budget_left == 0:
         return "completed", f"all {state.spec.budget.trials} trials are done"
     return "completed", f"the strategy has nothing more to propose (trials so far: {len(state.trials)})"

@@ -7,7 +7,7 @@ runner's clock, so that a replay needs no clock of its own. `reason` is never em
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
@@ -34,7 +34,7 @@ Outcome = Literal["completed", "stopped", "failed", "cancelled", "paused"]
 Source = Literal["strategy", "enqueued", "fallback"]
 EndState = Literal["completed", "stopped", "failed"]
 Decision = Literal["pause", "stop", "promote", "cancel", "finish"]
-DecidedBy = Literal["rule", "person", "end"]
+DecidedBy = Literal["rule", "person", "end", "pool"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +54,13 @@ class StudyCreated(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadOpened(Event):
-    """A head took the study over. Trials that a former head left running are LOST and queue again."""
+    """A head took the study over. Trials that a former head left running are LOST and queue again, but for those that
+    are `kept`: they went on without a head, on other machines."""
 
     fence: int
     host: str
     pid: int
+    kept: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,10 +116,25 @@ class Enqueued(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryBorrowed(Event):
+    """The strategy begins with results of another study; they are no trials of this one.
+
+    `results` have `config`, `state`, `values`, `outcomes` and `cost_s`, mapped to this study's space and objectives;
+    `best` is the configuration of the best of them.
+    """
+
+    study: str
+    results: tuple[Json, ...]
+    best: Json
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialProposed(Event):
     """Trial `number` exists. `ask` is the ask index it came from (-1: enqueued); `seen_seq` the last journal
     sequence number whose results the strategy had been told; `attrs` is what the strategy wants back with the result.
-    `duplicate_of` names the trial whose result is told again instead of running (policy "reuse")."""
+    `duplicate_of` names the trial whose result is told again instead of running (policy "reuse"). `parent` is the trial
+    whose last checkpoint it starts from; at step `until` it has trained as far as the strategy wants."""
 
     number: int
     config: Json
@@ -127,6 +144,8 @@ class TrialProposed(Event):
     reason: str
     attrs: Json = None
     duplicate_of: int | None = None
+    parent: int | None = None
+    until: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +193,37 @@ class TrialAssigned(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TrialResizing(Event):
+    """The running trial is to go over to other devices; written before the runner is told. `resize` numbers the order;
+    until `TrialResized` answers it the trial holds both."""
+
+    number: int
+    generation: int
+    resize: int
+    workers: int
+    gpus: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialResized(Event):
+    """The trial runs on these devices now, after standing still for `stall_s`.
+
+    `resize` is the order that this answers, 0 for none: some of its workers were lost and the others go on. With `ok`
+    False the order could not be carried out.
+    """
+
+    number: int
+    generation: int
+    resize: int
+    ok: bool
+    workers: int
+    gpus: tuple[str, ...]
+    stall_s: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialReported(Event):
     """`step` epochs are done; `metrics` by name. `can_pause`: the trial has state that a resume can start from."""
 
@@ -188,9 +238,11 @@ class TrialReported(Event):
 class TrialDecided(Event):
     """A decision at a report or about a paused trial.
 
-    "finish": it has trained as far as the study wants, so whatever it ends with counts as completed; "stop": it
-    keeps the values it reported; "cancel": it keeps none. `by` says whose decision it is ("end": the study ended
-    while the trial was paused; extending the study takes that back). `rung` goes with "promote".
+    "promote": it goes on from rung `rung`, at once if it stands there, else when devices are its own. "finish": it has
+    trained as far as the study wants, so whatever it ends with counts as completed; "stop": it keeps the values it
+    reported; "cancel": it keeps none. `by` says whose decision it is ("end": the study ended while the trial was
+    paused; extending the study takes that back; "pool": the policy that shares the devices out, which also decides at
+    rungs). `rung` goes with "promote".
     """
 
     number: int
@@ -203,7 +255,9 @@ class TrialDecided(Event):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialEnded(Event):
     """The trial let its workers go. `value` is what an objective returned (None: judged by its reports);
-    `run_s` is this generation's wall time from assignment to release, `gpu_s` the GPU-seconds it held."""
+    `run_s` is this generation's wall time from assignment to release, `gpu_s` the GPU-seconds it held. `shards`: it ran
+    out of memory with so many shards a batch, and twice as many would need less. `approximate`: its result depends on
+    the number of workers that it had."""
 
     number: int
     generation: int
@@ -214,3 +268,5 @@ class TrialEnded(Event):
     run_s: float = 0.0
     gpu_s: float = 0.0
     phases_s: Mapping[str, float] = field(default_factory=dict)
+    shards: int | None = None
+    approximate: bool = False

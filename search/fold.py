@@ -6,11 +6,12 @@ next is decided elsewhere (`reactions.py`), by emitting further events that come
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import JournalError
+from .early_stopping.port import SeesAll
+from .ended_trials import RESULTLESS, EndedTrials, config_key
 from .events import (
     AskAnswered,
     CommandDone,
@@ -18,6 +19,7 @@ from .events import (
     Event,
     FailureKind,
     HeadOpened,
+    HistoryBorrowed,
     StudyCreated,
     StudyEdited,
     StudyEnded,
@@ -30,16 +32,17 @@ from .events import (
     TrialInfeasible,
     TrialProposed,
     TrialReported,
+    TrialResized,
+    TrialResizing,
     TrialSuggested,
 )
 from .judging import Ending, ending, lost, stopped
-from .spec import Json, StudySpec
-from .study_data import StudyData
+from .spec import StudySpec
 from .transitions import Cause, TrialStatus, follow
 from .trial_record import TrialRecord
 
 
-class StudyFold(StudyData):
+class StudyFold(EndedTrials):
     """The data together with the one function that changes it."""
 
     def apply(self, event: Event, seq: int) -> bool:
@@ -63,7 +66,7 @@ class StudyFold(StudyData):
         return True
 
     def _head_opened(self, event: HeadOpened) -> bool:
-        for number in self.numbers(TrialStatus.RUNNING):
+        for number in sorted(self.by_status[TrialStatus.RUNNING].difference(event.kept)):
             record = self.trials[number]
             why = record.reason if record.decision else "the program ended under it"
             self._end(record, lost(record, self.spec), event.at, why)
@@ -72,7 +75,7 @@ class StudyFold(StudyData):
     def _edited(self, event: StudyEdited) -> bool:
         before, self.spec = self.spec, StudySpec.from_json(event.spec)
         if before.early_stopping != self.spec.early_stopping:
-            self.rule = self.make_rule(self.spec.early_stopping, self.spec.objective)
+            self.rule = self.make_rule(self.spec.early_stopping, self.spec.watched)
             self.observe_again()
         self.exhausted = False
         self.known_in_a_row = 0
@@ -111,7 +114,7 @@ class StudyFold(StudyData):
         self.status, self.reason, self.ended_at = "running", reason, None
         self.forgiven_failures = self.user_failures
         by_end = [record for number in self.ended if (record := self.trials[number]).decided_by == "end"]
-        taken_up = [record for record in by_end if record.can_pause or not record.was_paused]
+        taken_up = [record for record in by_end if record.can_pause or record.paused_by is None]
         for record in taken_up:
             self._take_up(record, reason)
         self.ended = [number for number in self.ended if self.trials[number].status.is_terminal]
@@ -120,14 +123,15 @@ class StudyFold(StudyData):
 
     def _take_up(self, record: TrialRecord, reason: str) -> None:
         """What only the study's end had ended is where it was before."""
-        if record.was_paused:
-            record.decision, record.decided_by = "pause", "rule"
+        if record.paused_by is not None:
+            record.decision, record.decided_by = "pause", record.paused_by
             self._move(record, Cause.REOPENED)
         else:
             record.decision = record.decided_by = None
             self._move(record, Cause.REQUEUED)
         record.values = record.ended_at = None
-        record.was_paused = False
+        record.outcomes = ()
+        record.paused_by = None
         record.reason = reason
 
     def _command_done(self, event: CommandDone) -> bool:
@@ -140,6 +144,12 @@ class StudyFold(StudyData):
         self.enqueued.append((event.key, event.config))
         return True
 
+    def _borrowed(self, event: HistoryBorrowed) -> bool:
+        if event.study in self.lenders:
+            return False
+        self.borrowed = [*self.borrowed, *((event.study, result) for result in event.results)]
+        return True
+
     def _proposed(self, event: TrialProposed) -> bool:
         if event.number in self.trials:
             return False
@@ -149,19 +159,21 @@ class StudyFold(StudyData):
             source=event.source,
             reason=event.reason,
             created_at=event.at,
-            objective=self.spec.objective,
+            objectives=self.spec.objectives,
             value_from=self.spec.value_from,
             ask=event.ask,
             seen_seq=event.seen_seq,
             attrs=event.attrs,
             duplicate_of=event.duplicate_of,
+            parent=event.parent,
+            until=event.until,
         )
         self.by_status[TrialStatus.QUEUED].add(event.number)
         if event.source == "enqueued" and self.enqueued:
             self.enqueued.pop(0)
         if event.duplicate_of is None:
             self.known_in_a_row = 0
-            if event.config is not None:
+            if event.config is not None and event.until is None:
                 self.trial_of_key[config_key(event.config)] = event.number
         else:
             self.known_in_a_row += 1
@@ -201,29 +213,42 @@ class StudyFold(StudyData):
             record.started_at = event.at
         return True
 
+    def _resizing(self, event: TrialResizing) -> bool:
+        return self._runs(event.number, event.generation)
+
+    def _resized(self, event: TrialResized) -> bool:
+        if not self._runs(event.number, event.generation):
+            return False
+        record = self.trials[event.number]
+        record.workers, record.gpus = event.workers, tuple(event.gpus)
+        return True
+
     def _reported(self, event: TrialReported) -> bool:
         record = self._trial(event.number)
         if record.status is not TrialStatus.RUNNING or event.generation != record.generation:
             return False
         record.can_pause = event.can_pause
-        last = record.last_step
+        last = self._began_at(record) if not record.steps else record.last_step
         if record.report(event.step, event.metrics):
             self.epochs_trained += event.step - last
-            column = record.columns.get(self.spec.objective.metric)
-            self.rule.observe(event.number, event.step, column[-1] if column else None)
+            self._show_rule(record, len(record.steps) - 1)
         return True
 
     def _decided(self, event: TrialDecided) -> bool:
         record = self._trial(event.number)
         if record.status.is_terminal or not _MAY_DECIDE[record.status](event.decision):
             return False
-        if event.decision == "pause" and record.decision in ("stop", "cancel", "finish"):
+        if event.decision in ("pause", "promote") and record.decision in ("stop", "cancel", "finish"):
             return False  # it is about to end
         record.reason = event.reason
+        if record.status is TrialStatus.RUNNING and event.decision == "promote":
+            record.rung = event.rung
+            return True
+        if event.by == "end" and record.status is TrialStatus.PAUSED:
+            record.paused_by = "pool" if record.decided_by == "pool" else "rule"
         record.decision, record.decided_by = event.decision, event.by
         if record.status is TrialStatus.RUNNING:
             return True
-        record.was_paused = event.by == "end" and record.status is TrialStatus.PAUSED
         if event.decision == "promote":
             record.rung = event.rung
             record.decision = record.decided_by = None
@@ -252,8 +277,17 @@ class StudyFold(StudyData):
             record.losses += 1
         if record.status is TrialStatus.QUEUED and event.outcome == "cancelled":
             self.rejected += 1
-        self._end(record, ending(record, event, self.spec), event.at, event.reason)
+        parent = None if record.parent is None else self.trials.get(record.parent)
+        end = ending(record, event, self.spec, parent)
+        record.approximate |= event.approximate
+        record.split *= 2 if end.cause is Cause.SPLIT else 1
+        self._end(record, end, event.at, event.reason)
         return True
+
+    def _began_at(self, record: TrialRecord) -> int:
+        """The epochs that it took over from its parent."""
+        parent = None if record.parent is None else self.trials.get(record.parent)
+        return 0 if parent is None else parent.last_step
 
     # --- steps of a trial's life -------------------------------------------------------------------
 
@@ -268,49 +302,17 @@ class StudyFold(StudyData):
         if not record.status.is_terminal:
             return
         record.ended_at = at
-        record.values = end.values
+        record.values, record.outcomes = end.values, end.outcomes
         record.failure, record.message = end.failure, end.message
         self.ended.append(record.number)
         if record.failure is not None and record.failure.is_users:
             self.user_failures += 1
         if record.status is TrialStatus.COMPLETED:
-            self._compare(record)
+            self._take_into_front(record)
         if waited:
             self._leave_twin(record)
         if record.status in RESULTLESS:
             self._free_twin_of(record)
-
-    def _wait_for_twin_again(self, record: TrialRecord) -> None:
-        """A duplicate that is queued again waits for its original, unless that one has no result to share."""
-        if record.duplicate_of is None or record.status is not TrialStatus.QUEUED:
-            return
-        if self.trials[record.duplicate_of].status in RESULTLESS:
-            record.duplicate_of = None
-            self.trial_of_key[config_key(record.config)] = record.number
-        else:
-            self.twins.setdefault(record.duplicate_of, []).append(record.number)
-
-    def _leave_twin(self, record: TrialRecord) -> None:
-        assert record.duplicate_of is not None
-        waiting = self.twins.get(record.duplicate_of, [])
-        if record.number in waiting:
-            waiting.remove(record.number)
-            if not waiting:
-                del self.twins[record.duplicate_of]
-
-    def _free_twin_of(self, record: TrialRecord) -> None:
-        """It has no result to share: the first that waited for it runs by itself, the others wait for that one."""
-        waiting = self.twins.pop(record.number, None)
-        if not waiting:
-            return
-        first, *others = waiting
-        self.freed = first
-        self.trials[first].duplicate_of = None
-        self.trial_of_key[config_key(record.config)] = first
-        for number in others:
-            self.trials[number].duplicate_of = first
-        if others:
-            self.twins[first] = others
 
     def _move(self, record: TrialRecord, cause: Cause) -> None:
         before = record.status
@@ -322,16 +324,9 @@ class StudyFold(StudyData):
         elif before is TrialStatus.PAUSED:
             self.held.discard(record.number)
 
-    def _compare(self, record: TrialRecord) -> None:
-        assert record.values is not None
-        best = self.best
-        if best is None:
-            self.best_number = record.number
-            return
-        assert best.values is not None
-        loss, best_loss = self.spec.objective.loss(record.values[0]), self.spec.objective.loss(best.values[0])
-        if (loss, record.number) < (best_loss, best.number):
-            self.best_number = record.number
+    def _runs(self, number: int, generation: int) -> bool:
+        record = self._trial(number)
+        return record.status is TrialStatus.RUNNING and record.generation == generation
 
     def _trial(self, number: int) -> TrialRecord:
         try:
@@ -344,21 +339,22 @@ class StudyFold(StudyData):
     def observe_again(self) -> None:
         """Show the rule every report so far."""
         for record in self.trials.values():
-            for step, value in record.curve:
-                self.rule.observe(record.number, step, value)
+            for row in range(len(record.steps)):
+                self._show_rule(record, row)
 
+    def _show_rule(self, record: TrialRecord, row: int) -> None:
+        """Show the rule a report of what it looks at."""
+        if self.spec.watches_all:
+            assert isinstance(self.rule, SeesAll)
+            self.rule.observe_all(record.number, record.steps[row], record.losses_at(row))
+        else:
+            column = record.columns.get(self.spec.watched.metric)
+            self.rule.observe(record.number, record.steps[row], column[row] if column else None)
 
-def config_key(config: Json) -> str:
-    """Equal for equal configurations: the JSON text with sorted names."""
-    return json.dumps(config, sort_keys=True, separators=(",", ":"))
-
-
-RESULTLESS = (TrialStatus.FAILED, TrialStatus.CANCELLED, TrialStatus.INFEASIBLE)
-"""Ends of a trial that leave nothing for its duplicates to share."""
 
 _MAY_DECIDE: Mapping[TrialStatus, Callable[[str], bool]] = {
     TrialStatus.QUEUED: ("stop", "cancel").__contains__,
-    TrialStatus.RUNNING: ("pause", "stop", "cancel", "finish").__contains__,
+    TrialStatus.RUNNING: ("pause", "stop", "cancel", "finish", "promote").__contains__,
     TrialStatus.PAUSED: ("promote", "stop", "cancel").__contains__,
 }
 
@@ -372,11 +368,14 @@ _FOLDS: dict[type[Event], Callable[[StudyFold, Any], bool]] = {
     StudyEnded: StudyFold._ended,
     CommandDone: StudyFold._command_done,
     Enqueued: StudyFold._enqueued,
+    HistoryBorrowed: StudyFold._borrowed,
     TrialProposed: StudyFold._proposed,
     AskAnswered: StudyFold._ask_answered,
     TrialSuggested: StudyFold._suggested,
     TrialInfeasible: StudyFold._infeasible,
     TrialAssigned: StudyFold._assigned,
+    TrialResizing: StudyFold._resizing,
+    TrialResized: StudyFold._resized,
     TrialReported: StudyFold._reported,
     TrialDecided: StudyFold._decided,
     TrialEnded: StudyFold._trial_ended,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from .events import EndState, Event
+from .spec import Json
 from .strategies.port import Pending, Result
 
 
@@ -18,7 +19,9 @@ class Instruction:
 class Ask(Instruction):
     """Tell the strategy `results`, then ask it for `n` configurations. Reply with `StudyState.answer`.
 
-    `results` holds what has ended since the last ask of this process; the first ask carries everything.
+    `results` holds what has ended since the last ask of this process; the first ask carries everything. `wanted` are
+    (key, configuration) pairs that people enqueued, to be judged where networks can be predicted: the reply begins with
+    them, and says which of them fit no device.
     """
 
     ask: int
@@ -27,6 +30,7 @@ class Ask(Instruction):
     results: tuple[Result, ...]
     pending: tuple[Pending, ...]
     seed: int
+    wanted: tuple[tuple[str, Json], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,21 +19,26 @@ the node, and a configuration that takes its worker down would otherwise come ba
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """What became of the trial; `message` says why when it failed."""
+    """What became of the trial: `values` of the objectives, `outcomes` of the constraints' metrics; `message` says why
+    when it failed."""
 
     cause: Cause
     values: tuple[float, ...] | None = None
+    outcomes: tuple[float | None, ...] = ()
     failure: FailureKind | None = None
     message: str = ""
 
 
-def ending(record: TrialRecord, event: TrialEnded, spec: StudySpec) -> Ending:
-    """Read the end of one generation.
+def ending(record: TrialRecord, event: TrialEnded, spec: StudySpec, parent: TrialRecord | None = None) -> Ending:
+    """Read the end of one generation; `parent` is the trial whose state it started from.
 
     A decision outweighs how the processes went: a trial told to stop has stopped, however it left. Only a
     normal return does better, since the trial was done before the decision reached it.
     """
     if event.outcome == "completed":
+        if parent is not None and parent.values is not None and not record.steps and event.value is None:
+            why = f"nothing was left to train after trial {parent.number}, whose value it keeps"
+            return Ending(cause=Cause.COMPLETED, values=parent.values, outcomes=parent.outcomes, message=why)
         return _completed(record, event.value, spec)
     decided = decided_ending(record, spec)
     if decided is not None:
@@ -47,6 +52,9 @@ def ending(record: TrialRecord, event: TrialEnded, spec: StudySpec) -> Ending:
     failure = event.failure or FailureKind.BUG
     if failure is FailureKind.PREEMPTED or (failure is FailureKind.LOST and record.losses <= MAX_LOSSES):
         return lost(record, spec)
+    if failure is FailureKind.OOM and event.shards is not None:
+        why = f"again from its start with {2 * event.shards} shards a batch, which changes its result: {event.reason}"
+        return Ending(cause=Cause.SPLIT, message=why)
     return Ending(cause=Cause.FAILED, failure=failure, message=event.reason)
 
 
@@ -72,7 +80,7 @@ def lost(record: TrialRecord, spec: StudySpec) -> Ending:
 def stopped(record: TrialRecord, spec: StudySpec, returned: Json) -> Ending:
     """Stopped with what it has reported so far, which may be nothing."""
     values, _ = _values(record, returned, spec)
-    return Ending(cause=Cause.STOPPED, values=values)
+    return Ending(cause=Cause.STOPPED, values=values, outcomes=_outcomes(record, returned, spec))
 
 
 def _completed(record: TrialRecord, returned: Json, spec: StudySpec) -> Ending:
@@ -83,7 +91,12 @@ def _completed(record: TrialRecord, returned: Json, spec: StudySpec) -> Ending:
         if not isfinite(value):
             message = f"{objective.metric} ended as {value}"
             return Ending(cause=Cause.FAILED, failure=FailureKind.DIVERGED, message=message)
-    return Ending(cause=Cause.COMPLETED, values=values)
+    outcomes = _outcomes(record, returned, spec)
+    for constraint, outcome in zip(spec.constraints, outcomes, strict=True):
+        if outcome is None:
+            message = f"never reported {constraint.metric}, which the study is subject to ({constraint})"
+            return Ending(cause=Cause.FAILED, failure=FailureKind.BUG, message=message)
+    return Ending(cause=Cause.COMPLETED, values=values, outcomes=outcomes)
 
 
 def _values(record: TrialRecord, returned: Json, spec: StudySpec) -> tuple[tuple[float, ...] | None, str]:
@@ -95,9 +108,32 @@ def _values(record: TrialRecord, returned: Json, spec: StudySpec) -> tuple[tuple
     found = [None if row is None else _cell(record, metric, row) for metric in metrics]
     missing = [metric for metric, value in zip(metrics, found, strict=True) if value is None]
     if missing:
-        reported = ", ".join(record.columns) or "nothing"
-        return None, f"never reported {', '.join(missing)} and returned no number (it reported {reported})"
+        return None, _what_lacks(record, missing, row)
     return tuple(value for value in found if value is not None), ""
+
+
+def _what_lacks(record: TrialRecord, missing: list[str], row: int | None) -> str:
+    never = [metric for metric in missing if metric not in record.columns]
+    if row is None or never:
+        reported = ", ".join(record.columns) or "nothing"
+        return f"never reported {', '.join(never or missing)} and returned no number (it reported {reported})"
+    lacks = ", ".join(missing)
+    return f"the report of step {record.steps[row]}, which counts, lacks {lacks}: report all objectives at once"
+
+
+def _outcomes(record: TrialRecord, returned: Json, spec: StudySpec) -> tuple[float | None, ...]:
+    """What every constraint looks at: from a returned mapping, else as last reported."""
+    return tuple(_outcome(record, returned, constraint.metric) for constraint in spec.constraints)
+
+
+def _outcome(record: TrialRecord, returned: Json, metric: str) -> float | None:
+    if isinstance(returned, Mapping) and metric in returned:
+        return decode_number(returned[metric])
+    for place, objective in enumerate(record.objectives):
+        if objective.metric == metric and returned is not None:
+            values, _ = _returned_values(returned, [o.metric for o in record.objectives])
+            return None if values is None else values[place]
+    return next((cell for cell in reversed(record.columns.get(metric, ())) if cell is not None), None)
 
 
 def _returned_values(returned: Json, metrics: list[str]) -> tuple[tuple[float, ...] | None, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .halving import waits_for_pool
 from .instructions import Offer, Withdraw
 from .transitions import TrialStatus
 from .turn import Turn
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def offer(state: StudyState, turn: Turn, number: int, reason: str) -> None:
-    """Tell the pool that the queued trial may run, once for each of its generations."""
+    """Tell the pool that the trial may run, once for each of its generations."""
     record = state.trials[number]
     generation = record.generation + 1
     if state.status != "running" or state.offered.get(number) == generation:
@@ -24,10 +25,14 @@ def offer(state: StudyState, turn: Turn, number: int, reason: str) -> None:
     )
 
 
-def offer_queued(state: StudyState, turn: Turn, reason: str) -> None:
-    """Offer every queued trial that does not wait for another's result."""
+def offer_waiting(state: StudyState, turn: Turn, reason: str) -> None:
+    """Offer every trial that waits for devices: queued ones, other than for another's result, and those that the pool
+    has paused."""
     for number in state.numbers(TrialStatus.QUEUED):
         if not state.waits_for_twin(state.trials[number]):
+            offer(state, turn, number, reason)
+    for number in sorted(state.held):
+        if waits_for_pool(state.trials[number]):
             offer(state, turn, number, reason)
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 from ..errors import JournalError, NotFound
 from . import snapshot
 from .early_stopping.port import Promotion, StoppingRule, Verdict
-from .events import StudyCreated
+from .events import Event, StudyCreated
 from .fold import StudyFold
 from .journal.port import Journal, JournalReader
 from .spec import Chosen, Objective, StudySpec
@@ -24,6 +24,9 @@ class Onlooker:
     """The stopping rule of somebody who only reads: the decisions are in the journal, so it keeps nothing."""
 
     def observe(self, number: int, step: int, value: float | None) -> None:
+        """Nothing to keep."""
+
+    def observe_all(self, number: int, step: int, losses: tuple[float, ...] | None) -> None:
         """Nothing to keep."""
 
     def verdict(self, number: int, *, can_pause: bool) -> Verdict:
@@ -56,11 +59,23 @@ def read_study(journal: JournalReader, study: str) -> StudyFold:
     return _load(journal, study, lambda spec: StudyFold(spec, _onlooker))
 
 
-def catch_up(state: StudyFold, journal: JournalReader) -> int:
-    """Take in what the journal has beyond `state`; how many events that were."""
+def begin_study(journal: JournalReader, study: str) -> StudyFold:
+    """The study before its first event, for readers that want to see every one of them: `catch_up` tells them all.
+
+    Raises:
+        NotFound: the journal has no such study.
+        JournalError: the journal cannot be read.
+    """
+    return StudyFold(_first_spec(journal, study), _onlooker)
+
+
+def catch_up(state: StudyFold, journal: JournalReader, *observers: Callable[[Event], None]) -> int:
+    """Take in what the journal has beyond `state` and tell the observers each event; how many they were."""
     count = 0
     for seq, event in journal.read(state.name, state.last_seq):
         state.apply(event, seq)
+        for observe in observers:
+            observe(event)
         count += 1
     return count
 

@@ -27,6 +27,7 @@ def result_of(record: TrialRecord, config: Configuration | None, original: Trial
         config=config,
         state=_STATES[record.status],
         values=record.values if record.status in _KEEPS_VALUES else None,
+        outcomes=record.outcomes if record.status in _KEEPS_VALUES else (),
         curve=_curve(shown),
         cost_s=record.run_s,
         failure=None if record.failure is None else record.failure.value,

@@ -7,7 +7,7 @@ from .spec import Json, StudySpec
 from .transitions import TrialStatus
 from .trial_record import TrialRecord
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever the fold would make something else of the same events; snapshots of another format are not used."""
 
 _PLAIN = (
@@ -39,8 +39,10 @@ def to_json(state: StudyFold) -> Json:
         **{name: getattr(state, name) for name in _PLAIN},
         "phases_s": dict(state.phases_s),
         "ended": list(state.ended),
+        "front": list(state.front),
         "enqueued": [[key, config] for key, config in state.enqueued],
         "enqueued_keys": sorted(state.enqueued_keys),
+        "borrowed": [[study, result] for study, result in state.borrowed],
         "trial_of_key": dict(state.trial_of_key),
         "twins": [[number, list(waiting)] for number, waiting in sorted(state.twins.items())],
         "trials": [record.to_json() for record in state.trials.values()],
@@ -67,13 +69,15 @@ def restore(state: StudyFold, body: Json, seq: int) -> None:
     state.last_seq = seq
     state.phases_s = dict(body["phases_s"])
     state.ended = list(body["ended"])
+    state.front = list(body["front"])
     state.enqueued = [(key, config) for key, config in body["enqueued"]]
     state.enqueued_keys = set(body["enqueued_keys"])
+    state.borrowed = [(study, result) for study, result in body["borrowed"]]
     state.trial_of_key = dict(body["trial_of_key"])
     state.twins = {number: list(waiting) for number, waiting in body["twins"]}
     state.by_status = {status: set() for status in TrialStatus}
     for record_body in body["trials"]:
-        record = TrialRecord.from_json(record_body, state.spec.objective, state.spec.value_from)
+        record = TrialRecord.from_json(record_body, state.spec.objectives, state.spec.value_from)
         state.trials[record.number] = record
         state.by_status[record.status].add(record.number)
         if record.status is TrialStatus.PAUSED and record.decided_by != "rule":

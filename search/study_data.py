@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Literal
 
 from .early_stopping.port import StoppingRule
@@ -20,16 +21,18 @@ class StudyData:
     """A study's state: read it freely; only the fold (`fold.py`) writes to it.
 
     `ended` lists the trials in the order in which they ended; `enqueued` the (key, configuration) pairs that people
-    asked for and no trial has yet; `twins` the trials that wait for the result of an equal one; `rejected` counts the
-    trials that cost no budget: duplicates that policy "reject" turned away, and those the study took back before they
-    ever ran; `held` are the paused trials that no rule decides about (a person does, or nobody); `active_s` is the time
-    in which a head ran the study, seconds.
+    asked for and no trial has yet; `front` the completed trials that keep all outcome constraints and to which none of
+    them is superior in one objective and equal in the others (with one objective: the best), in order of ending;
+    `twins` the trials that wait for the result of an equal one; `rejected` counts the trials that cost no budget:
+    duplicates that policy "reject" turned away, and those the study took back before they ever ran; `held` are the
+    paused trials that no rule decides about (a person does, or nobody); `active_s` is the time in which a head ran the
+    study, seconds.
     """
 
     def __init__(self, spec: StudySpec, make_rule: RuleMaker) -> None:
         self.spec = spec
         self.make_rule = make_rule
-        self.rule = make_rule(spec.early_stopping, spec.objective)
+        self.rule = make_rule(spec.early_stopping, spec.watched)
         self.status: StudyStatus = "running"
         self.reason = "created"
         self.created_at: float | None = None
@@ -41,6 +44,7 @@ class StudyData:
         self.by_status: dict[TrialStatus, set[int]] = {status: set() for status in TrialStatus}
         self.held: set[int] = set()
         self.ended: list[int] = []
+        self.front: list[int] = []
         self.best_number: int | None = None
         self.epochs_trained = 0
         self.run_s = 0.0
@@ -50,6 +54,7 @@ class StudyData:
         self.exhausted = False
         self.enqueued: list[tuple[str, Json]] = []
         self.enqueued_keys: set[str] = set()
+        self.borrowed: list[tuple[str, Json]] = []
         self.trial_of_key: dict[str, int] = {}
         self.twins: dict[int, list[int]] = {}
         self.freed: int | None = None
@@ -69,8 +74,33 @@ class StudyData:
 
     @property
     def best(self) -> TrialRecord | None:
-        """The best completed trial; the earliest number among equals."""
+        """The best completed trial that keeps all outcome constraints; the earliest number among equals.
+
+        With several objectives: the best in the first one.
+        """
         return None if self.best_number is None else self.trials[self.best_number]
+
+    def excess(self, record: TrialRecord) -> float:
+        """By how much a trial is outside of the outcome constraints, each in units of its bound; 0: it keeps them.
+
+        Infinite where a constraint's metric is missing.
+        """
+        if len(record.outcomes) < len(self.spec.constraints):
+            return inf
+        return sum(c.excess(outcome) for c, outcome in zip(self.spec.constraints, record.outcomes, strict=True))
+
+    @property
+    def closest(self) -> TrialRecord | None:
+        """The completed trial that is least outside of the constraints, where none keeps them; else None."""
+        completed = [self.trials[number] for number in self.numbers(TrialStatus.COMPLETED)]
+        if self.best_number is not None or not completed:
+            return None
+        return min(completed, key=lambda record: (self.excess(record), record.number))
+
+    @property
+    def lenders(self) -> set[str]:
+        """The studies whose results this one began with."""
+        return {study for study, _ in self.borrowed}
 
     def counts(self) -> dict[TrialStatus, int]:
         """How many trials are in each status."""

@@ -11,20 +11,21 @@ from typing import Self
 
 from ..errors import SpaceError
 from ..spaces import Configuration, Space
-from .asking import ask_ahead, propose_enqueued, take_proposals
+from ..spaces.architecture import has_architecture
+from .asking import ask_ahead, propose_enqueued, take_proposals, take_verdicts
+from .borrowing import borrowed_results
 from .duplicates import settle_twins
 from .ending import end_if_over, stop_at_limits
 from .events import Event, TrialReported
 from .fold import StudyFold
-from .instructions import Ask, Outcome
+from .instructions import Answer, Ask, Instruction, Outcome
 from .promoting import promote_all
-from .reactions import REACTIONS
+from .reactions import REACTIONS, answer_by_rule
 from .results import pending_of, result_of
 from .spec import Chosen, Json, StudySpec
 from .strategies.port import Pending, Proposal, Result
 from .study_data import RuleMaker
-from .transitions import TrialStatus
-from .trial_record import TrialRecord
+from .trial_record import PENDING, TrialRecord
 from .turn import Turn
 
 
@@ -39,18 +40,30 @@ class StudyState(StudyFold):
         spec: the study.
         make_rule: builds the stopping rule, again when an edit changes it.
         needs_history: do the strategy's proposals depend on results? Otherwise it is asked far ahead.
+        waits: may the strategy have nothing to propose until an open trial has ended?
     """
 
     def __init__(
-        self, spec: StudySpec, *, make_rule: RuleMaker, needs_history: Callable[[Chosen], bool]
+        self,
+        spec: StudySpec,
+        *,
+        make_rule: RuleMaker,
+        needs_history: Callable[[Chosen], bool],
+        waits: Callable[[Chosen], bool] = lambda chosen: False,
     ) -> None:
         super().__init__(spec, make_rule)
         self.pending_ask: Ask | None = None
         self.asked_at_seq = 0
         self._needs_history = needs_history
+        self._waits = waits
+        self._ended_at_short_answer: int | None = None
         self._told: set[int] = set()
         self.offered: dict[int, int] = {}
+        self.at_rung: dict[int, TrialReported] = {}
         self._configs: dict[int, Configuration] = {}
+        self._lent: list[Result] = []
+        self.fits: dict[str, str] = {}
+        self._has_networks = False
         self._space: Space | None = None
         self._space_json: Json = None
 
@@ -64,7 +77,12 @@ class StudyState(StudyFold):
         from .early_stopping import make_rule
         from .strategies import describe
 
-        return cls(spec, make_rule=make_rule, needs_history=lambda chosen: describe(chosen.name).uses_history)
+        return cls(
+            spec,
+            make_rule=make_rule,
+            needs_history=lambda chosen: describe(chosen.name).uses_history,
+            waits=lambda chosen: describe(chosen.name).waits,
+        )
 
     @property
     def space(self) -> Space | None:
@@ -73,11 +91,37 @@ class StudyState(StudyFold):
             self._space = Space.from_json(self.spec.space)
             self._space_json = self.spec.space
             self._configs.clear()
+            self._lent.clear()
+            self.fits.clear()
+            self._has_networks = self._space is not None and has_architecture(self._space)
         return self._space
+
+    @property
+    def has_networks(self) -> bool:
+        """Can some of its configurations be built into networks, whose memory is predicted?"""
+        return self.space is not None and self._has_networks
 
     @property
     def uses_history(self) -> bool:
         return self._needs_history(self.spec.strategy)
+
+    @property
+    def strategy_waits(self) -> bool:
+        return self._waits(self.spec.strategy)
+
+    @property
+    def has_open_trials(self) -> bool:
+        """Is there a trial whose result is still to come?"""
+        return any(self.by_status[status] for status in PENDING)
+
+    @property
+    def awaits_result(self) -> bool:
+        """Did the strategy have no more to propose, and has no trial ended since?"""
+        return self._ended_at_short_answer == len(self.ended)
+
+    def wait_for_result(self) -> None:
+        """Do not ask again before a trial has ended."""
+        self._ended_at_short_answer = len(self.ended)
 
     def handle(self, event: Event, seq: int) -> Outcome:
         """Take `event` in, which the journal keeps as `seq`, and decide what follows.
@@ -119,9 +163,25 @@ class StudyState(StudyFold):
             return turn.outcome()
         self.pending_ask = None
         if self.status in ("running", "paused"):
-            take_proposals(self, turn, asked, proposals, exhausted=exhausted, error=error)
+            if asked.wanted:
+                take_verdicts(self, turn, asked, proposals)
+            else:
+                take_proposals(self, turn, asked, proposals, exhausted=exhausted, error=error)
             self._settle(turn)
         return turn.outcome()
+
+    def unanswered(self, number: int, at: float, seq: int) -> Outcome:
+        """The pool has said nothing about a trial `at_rung`: its rule decides. `seq` as in `wish`."""
+        turn = Turn(self, at, seq)
+        answer_by_rule(self, self.at_rung.pop(number), turn)
+        return turn.outcome()
+
+    def put_off(self, number: int, reason: str) -> tuple[Instruction, ...]:
+        """The program is being left: a trial `at_rung` saves itself there and goes, and nothing is decided about it."""
+        report = self.at_rung.pop(number)
+        return (
+            Answer(number=number, generation=report.generation, step=report.step, verdict="pause", reason=reason),
+        )
 
     def begin_ask(self, ask: Ask) -> None:
         """`ask` goes out: its results count as told."""
@@ -139,19 +199,27 @@ class StudyState(StudyFold):
             self._configs[number] = config
 
     def untold_results(self) -> tuple[Result, ...]:
-        """What has ended since the last ask of this process, in the order of ending."""
+        """What has ended since the last ask of this process, in the order of ending; borrowed results come first."""
         records = [self.trials[number] for number in self.ended if number not in self._told]
-        return tuple(
+        lent = (result for result in self._lent_results() if result.number not in self._told)
+        own = (
             result_of(record, config, self.trials.get(-1 if record.duplicate_of is None else record.duplicate_of))
             for record, config in self._with_configs(records)
         )
+        return (*lent, *own)
 
     def pending_trials(self) -> tuple[Pending, ...]:
         """Proposed trials that have no result yet, by number."""
-        statuses = (TrialStatus.QUEUED, TrialStatus.RUNNING, TrialStatus.PAUSED)
-        numbers = sorted(set().union(*(self.by_status[status] for status in statuses)))
+        numbers = sorted(set().union(*(self.by_status[status] for status in PENDING)))
         records = [self.trials[number] for number in numbers]
         return tuple(pending_of(record, config) for record, config in self._with_configs(records))
+
+    def _lent_results(self) -> list[Result]:
+        """The borrowed results, parsed once for each version of the space."""
+        space = self.space
+        if self.borrowed and not self._lent:
+            self._lent = borrowed_results(self.borrowed, space)
+        return self._lent
 
     def _with_configs(self, records: list[TrialRecord]) -> list[tuple[TrialRecord, Configuration | None]]:
         """Pairs of trial and parsed configuration; trials of a former version of the space that do not fit this one

@@ -41,6 +41,7 @@ class Cause(StrEnum):
     INFEASIBLE = "infeasible"
     PAUSED = "paused"
     LOST = "lost"
+    SPLIT = "split"
     PROMOTED = "promoted"
     REOPENED = "reopened"
     REQUEUED = "requeued"
@@ -71,6 +72,7 @@ TABLE: dict[tuple[TrialStatus, Cause], TrialStatus] = {
     (_R, Cause.CANCELLED): TrialStatus.CANCELLED,
     (_R, Cause.PAUSED): _P,
     (_R, Cause.LOST): _Q,
+    (_R, Cause.SPLIT): _Q,  # it ran out of memory, and begins again in smaller pieces
     (_P, Cause.PROMOTED): _Q,
     (_P, Cause.STOPPED): TrialStatus.STOPPED,
     (_P, Cause.CANCELLED): TrialStatus.CANCELLED,

@@ -21,9 +21,13 @@ class TrialRecord:
 
     `steps` are the finished epochs it reported at, ascending; `columns` holds one value a step for every metric, None
     where a report lacked it. The first report of a step counts, so a trial that is run again from an earlier checkpoint
-    cannot rewrite what decisions were based on. `values` (one number an objective) is set when the trial has ended
-    with some. `was_paused`: the study's end found it paused, and so it is again if the study goes on. Times: `at`
-    fields in seconds since the epoch, `run_s` and `gpu_s` summed over its generations.
+    cannot rewrite what decisions were based on. `values` (one number an objective) and `outcomes` (the metric of
+    every outcome constraint) are set when the trial has ended with some. `parent`: the trial whose state it started
+    from; `until`: the step at which it is done. `split`: its batches are cut into so many times the usual
+    number of shards, since it ran out of memory. `approximate`: it was trained in a way that depends on the number of
+    its workers. `paused_by`: who had paused it when the study's end came, so that it is
+    paused again if the study goes on. Times: `at` fields in seconds since the epoch, `run_s` and `gpu_s` summed over
+    its generations.
     """
 
     number: int
@@ -31,12 +35,14 @@ class TrialRecord:
     source: Source
     reason: str
     created_at: float
-    objective: Objective
+    objectives: tuple[Objective, ...]
     value_from: ValueFrom
     ask: int = -1
     seen_seq: int = 0
     attrs: Json = None
     duplicate_of: int | None = None
+    parent: int | None = None
+    until: int | None = None
     status: TrialStatus = TrialStatus.QUEUED
     generation: int = 0
     flat: dict[str, Json] = field(default_factory=dict)
@@ -44,13 +50,16 @@ class TrialRecord:
     steps: list[int] = field(default_factory=list)
     columns: dict[str, list[float | None]] = field(default_factory=dict)
     values: tuple[float, ...] | None = None
+    outcomes: tuple[float | None, ...] = ()
     best_value: float | None = None
     best_step: int | None = None
     can_pause: bool = False
     decision: Decision | None = None
     decided_by: DecidedBy | None = None
-    was_paused: bool = False
+    paused_by: DecidedBy | None = None
     losses: int = 0
+    split: int = 1
+    approximate: bool = False
     failure: FailureKind | None = None
     message: str = ""
     started_at: float | None = None
@@ -64,6 +73,11 @@ class TrialRecord:
     rung: int = 0
 
     @property
+    def objective(self) -> Objective:
+        """The first objective: the one of curves and of the best step."""
+        return self.objectives[0]
+
+    @property
     def last_step(self) -> int:
         """The last finished epoch it reported, 0 before the first."""
         return self.steps[-1] if self.steps else 0
@@ -71,7 +85,11 @@ class TrialRecord:
     @property
     def curve(self) -> list[tuple[int, float | None]]:
         """(step, value of the first objective); None where a report lacked it."""
-        column = self.columns.get(self.objective.metric)
+        return self.curve_of(self.objective.metric)
+
+    def curve_of(self, metric: str) -> list[tuple[int, float | None]]:
+        """(step, value of a metric); None where a report lacked it."""
+        column = self.columns.get(metric)
         return list(zip(self.steps, column, strict=True)) if column else [(step, None) for step in self.steps]
 
     @property
@@ -93,6 +111,20 @@ class TrialRecord:
             return None
         judged = self.judged_row()
         return None if judged is None else self.columns[self.objective.metric][judged]
+
+    def losses_at(self, row: int) -> tuple[float, ...] | None:
+        """The losses of all objectives in a report; None where it lacks one."""
+        columns = [(objective, self.columns.get(objective.metric)) for objective in self.objectives]
+        cells = [(objective, column[row] if column else None) for objective, column in columns]
+        found = tuple(objective.loss(cell) for objective, cell in cells if cell is not None)
+        return found if len(found) == len(self.objectives) else None
+
+    @property
+    def named_values(self) -> dict[str, float] | None:
+        """Every objective's value by its metric; None for a trial that has not ended with values."""
+        if self.values is None:
+            return None
+        return {objective.metric: value for objective, value in zip(self.objectives, self.values, strict=True)}
 
     def judged_row(self) -> int | None:
         """Index of the report the trial is judged by: its best, or the last one that had the metric."""
@@ -124,12 +156,14 @@ class TrialRecord:
         return True
 
     def to_json(self) -> Json:
-        """Every field but the study's own (`objective`, `value_from`); fields at their defaults are left out."""
+        """Every field but the study's own (`objectives`, `value_from`); fields at their defaults are left out."""
         body = {name: getattr(self, name) for name in _STORED if getattr(self, name) != _DEFAULTS.get(name)}
         if "columns" in body:
             body["columns"] = {name: [*map(encode_number, column)] for name, column in self.columns.items()}
         if "values" in body:
             body["values"] = [*map(encode_number, self.values or ())]
+        if "outcomes" in body:
+            body["outcomes"] = [*map(encode_number, self.outcomes)]
         for name in ("gpus", "steps"):
             if name in body:
                 body[name] = list(body[name])
@@ -139,18 +173,19 @@ class TrialRecord:
         return body
 
     @classmethod
-    def from_json(cls, body: Json, objective: Objective, value_from: ValueFrom) -> Self:
-        record = cls(**body, objective=objective, value_from=value_from)
+    def from_json(cls, body: Json, objectives: tuple[Objective, ...], value_from: ValueFrom) -> Self:
+        record = cls(**body, objectives=objectives, value_from=value_from)
         record.status = TrialStatus(record.status)
         record.failure = None if record.failure is None else FailureKind(record.failure)
         record.gpus = tuple(record.gpus)
         record.columns = {name: [*map(decode_number, column)] for name, column in record.columns.items()}
+        record.outcomes = tuple(map(decode_number, record.outcomes))
         if record.values is not None:
             record.values = tuple(value for body in record.values if (value := decode_number(body)) is not None)
         return record
 
 
-_STORED = tuple(f.name for f in fields(TrialRecord) if f.name not in ("objective", "value_from"))
+_STORED = tuple(f.name for f in fields(TrialRecord) if f.name not in ("objectives", "value_from"))
 _DEFAULTS: dict[str, Json] = {
     **{f.name: f.default for f in fields(TrialRecord)},
     **{name: {} for name in ("flat", "domains", "columns", "phases_s")},

@@ -5,17 +5,19 @@ from __future__ import annotations
 import importlib
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..errors import SpaceError
+from .choice import Choice
 from .configuration import Chosen, Configuration
 from .family import Family
 from .naming import did_you_mean, listing
 from .node import Node
 from .paths import joined
+from .repeat import Repeat
 from .space import Space, declared
 from .values import Value
 
@@ -147,6 +149,20 @@ def as_configuration(value: Configuration | Chosen) -> Configuration:
 def architecture_parts(config: Configuration) -> Iterator[tuple[str, Configuration]]:
     """(path, configuration) of every architecture in a configuration, itself included; outermost first."""
     return _parts("", config)
+
+
+def has_architecture(node: Node) -> bool:
+    """Is there an architecture at or below a node?"""
+    if getattr(node, "architecture", None) is not None:
+        return True
+    below: Iterable[Node | None] = ()
+    if isinstance(node, Choice):
+        below = node.options.values()
+    elif isinstance(node, Repeat):
+        below = (node.node,)
+    else:
+        below = getattr(node, "nodes", {}).values()
+    return any(one is not None and has_architecture(one) for one in below)
 
 
 def _parts(path: str, value: Value) -> Iterator[tuple[str, Configuration]]:

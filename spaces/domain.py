@@ -63,6 +63,18 @@ class Domain(Node):
         """One draw from the domain's own distribution."""
         return self.from_unit(rng.random())
 
+    def unbent(self) -> Domain:
+        """The same domain without a prior: what a model sees, so that evidence can outweigh a belief."""
+        return self
+
+    def log_prior(self, places: np.ndarray) -> np.ndarray:
+        """How much a person believes in values: the logarithm, 0 for those believed best; all 0 without a prior.
+
+        Args:
+            places: where the values are in the [0, 1] of `unbent()`.
+        """
+        return np.zeros_like(places)
+
     def contains(self, value: Value) -> bool:
         """Whether `value` is in the domain, its type included."""
         try:

@@ -8,9 +8,10 @@ from decimal import Decimal
 import numpy as np
 
 from ..errors import SpaceError
+from .beliefs import believed
 from .domain import Domain, Points
 from .reads import Reads
-from .scales import Bins, Scale
+from .scales import Bins, Scale, Strength
 from .values import Json, Value, shown
 
 _STEP_TOLERANCE = 1e-8  # how far (high - low) / step may be from an integer: float literals carry ~1e-16
@@ -25,7 +26,8 @@ class Float(Domain, Reads[float]):
         log: uniform in the logarithm; needs low > 0 and no step.
         step: only low, low + step, ..., high; (high - low) must be a multiple of it.
         default: the value to try first.
-        prior: a value believed good; draws concentrate around it (see `Scale`).
+        prior: how good the default is believed to be, "low", "medium" or "high", or else a value believed good; draws
+            and models concentrate around it (see `Scale`).
 
     >>> [Float(0.8, 1.0, step=0.1).from_unit(u) for u in (0.0, 0.5, 1.0)]
     [0.8, 0.9, 1.0]
@@ -46,7 +48,7 @@ class Float(Domain, Reads[float]):
         log: bool = False,
         step: float | None = None,
         default: float | None = None,
-        prior: float | None = None,
+        prior: float | Strength | None = None,
     ) -> None:
         self.low = _finite("low", low)
         self.high = _finite("high", high)
@@ -66,13 +68,15 @@ class Float(Domain, Reads[float]):
                 f"Choice(zero=None, positive=Space(value=Float(1e-6, {self.high!r}, log=True))).",
             )
         self._bins = None if self.step is None else Bins(self._step_count(self.step))
-        self.prior = None if prior is None else self._inside("prior", prior)
-        if self._bins is None:
-            self._scale = Scale(self.low, self.high, log=self.log, prior=self.prior)
-        else:
-            place = None if self.prior is None else float(self._nearest(self.prior))
-            self._scale = Scale(-0.5, self._bins.count - 0.5, log=False, prior=place)
         self.default = None if default is None else self._inside("default", default)
+        name = f"Float({self.low!r}, {self.high!r})"
+        peak, strength = believed(name, prior, self.default, self._inside)
+        self.prior = prior if isinstance(prior, str) else peak
+        if self._bins is None:
+            self._scale = Scale(self.low, self.high, log=self.log, prior=peak, strength=strength)
+        else:
+            place = None if peak is None else float(self._nearest(peak))
+            self._scale = Scale(-0.5, self._bins.count - 0.5, log=False, prior=place, strength=strength)
 
     def from_unit(self, u: float) -> float:
         if self._bins is None:
@@ -87,6 +91,12 @@ class Float(Domain, Reads[float]):
             return self._scale.unit(value)
         index = self._nearest(value)
         return self._bins.unit(index) if self.prior is None else self._scale.unit(index)
+
+    def unbent(self) -> Float:
+        return self if self.prior is None else Float(self.low, self.high, log=self.log, step=self.step)
+
+    def log_prior(self, places: np.ndarray) -> np.ndarray:
+        return self._scale.log_prior(places)
 
     def coerce(self, value: Value) -> float:
         if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):

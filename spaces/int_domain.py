@@ -7,9 +7,10 @@ import math
 import numpy as np
 
 from ..errors import SpaceError
+from .beliefs import believed
 from .domain import Domain, Points
 from .reads import Reads
-from .scales import Bins, Scale
+from .scales import Bins, Scale, Strength
 from .values import Json, Value, shown
 
 _LOG_LIMIT = 2**40
@@ -26,7 +27,8 @@ class Int(Domain, Reads[int]):
         log: every integer's share is its width on a log scale (from v - 0.5 to v + 0.5); needs low >= 1.
         step: only low, low + step, ..., high; (high - low) must be a multiple of it.
         default: the value to try first.
-        prior: a value believed good; draws concentrate around it (see `Scale`).
+        prior: how good the default is believed to be, "low", "medium" or "high", or else a value believed good; draws
+            and models concentrate around it (see `Scale`).
 
     >>> Int(1, 10).from_unit(0.999), Int(16, 256, log=True).from_unit(0.5)
     (10, 63)
@@ -45,7 +47,7 @@ class Int(Domain, Reads[int]):
         log: bool = False,
         step: int | None = None,
         default: int | None = None,
-        prior: int | None = None,
+        prior: int | Strength | None = None,
     ) -> None:
         self.low = _integer("low", low)
         self.high = _integer("high", high)
@@ -79,9 +81,11 @@ class Int(Domain, Reads[int]):
                 f"Use high={reachable} or high={reachable + stride}.",
             )
         self._bins = Bins((self.high - self.low) // stride + 1)
-        self.prior = None if prior is None else self._inside("prior", prior)
-        self._scale = self._continuous()
         self.default = None if default is None else self._inside("default", default)
+        name = f"Int({self.low}, {self.high})"
+        peak, strength = believed(name, prior, self.default, self._inside)
+        self.prior = prior if isinstance(prior, str) else peak
+        self._scale = self._continuous(peak, strength)
 
     def from_unit(self, u: float) -> int:
         if self._scale is None:
@@ -101,6 +105,12 @@ class Int(Domain, Reads[int]):
 
     def sample(self, rng: np.random.Generator) -> int:
         return self._at(self._bins.draw(rng)) if self._scale is None else self.from_unit(rng.random())
+
+    def unbent(self) -> Int:
+        return self if self.prior is None else Int(self.low, self.high, log=self.log, step=self.step)
+
+    def log_prior(self, places: np.ndarray) -> np.ndarray:
+        return super().log_prior(places) if self._scale is None else self._scale.log_prior(places)
 
     def coerce(self, value: Value) -> int:
         if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
@@ -139,13 +149,13 @@ class Int(Domain, Reads[int]):
         given = "".join(f", {name}={value!r}" for name, value in options.items() if value is not None)
         return f"Int({self.low!r}, {self.high!r}{given})"
 
-    def _continuous(self) -> Scale | None:
-        if not self.log and self.prior is None:
+    def _continuous(self, peak: int | None, strength: Strength) -> Scale | None:
+        if not self.log and peak is None:
             return None
         if self.step is None:
-            return Scale(self.low - 0.5, self.high + 0.5, log=self.log, prior=self.prior)
-        place = None if self.prior is None else float(self._index(self.prior))
-        return Scale(-0.5, self._bins.count - 0.5, log=False, prior=place)
+            return Scale(self.low - 0.5, self.high + 0.5, log=self.log, prior=peak, strength=strength)
+        place = None if peak is None else float(self._index(peak))
+        return Scale(-0.5, self._bins.count - 0.5, log=False, prior=place, strength=strength)
 
     def _at(self, index: int) -> int:
         return self.low + index * (1 if self.step is None else self.step)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import copy
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Self
 
+import numpy as np
+
 from ..errors import SpaceError
+from .beliefs import strength
 from .domain import Domain, Points
 from .naming import did_you_mean, listing
 from .node import Node
 from .reads import Reads
-from .scales import Bins
+from .scales import PRIOR_SHARES, Bins, Scale, SharedOut, Strength
 from .sites import FixedSite
 from .symbols import Symbol, Term
 from .values import Json, Value, decode_value, encode_value, identity, plain, shown
@@ -25,15 +29,23 @@ _NO_DEFAULT = object()  # None is a value that may be listed
 class Listed(Domain, Reads[Value]):
     """Values one by one. Two values are the same only if their types are: True, 1 and 1.0 are three.
 
+    Args:
+        values: what may be chosen.
+        default: the value to try first.
+        prior: how good the default is believed to be, "low", "medium" or "high"; draws and models prefer it.
+
     Raises:
-        SpaceError: no values, a value twice, a value that JSON cannot carry, or a default that is not listed.
+        SpaceError: no values, a value twice, a value that JSON cannot carry, a default that is not listed, or a prior
+            without one.
     """
 
-    __slots__ = ("_bins", "_default", "_index_of", "_mutable", "_tag_floats", "values")
+    __slots__ = ("_bins", "_default", "_index_of", "_mutable", "_tag_floats", "prior", "values")
 
     kind: str
 
-    def __init__(self, values: Iterable[Value], *, default: Value = _NO_DEFAULT) -> None:
+    def __init__(
+        self, values: Iterable[Value], *, default: Value = _NO_DEFAULT, prior: Strength | None = None
+    ) -> None:
         name = type(self).__name__
         if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
             raise SpaceError(f"{name}({shown(values)}): not a list of values.", f"Write {name}([...]).")
@@ -44,7 +56,6 @@ class Listed(Domain, Reads[Value]):
         if len(self._index_of) < len(self.values):
             twice = next(v for i, v in enumerate(self.values) if self._index_of[identity(v)] != i)
             raise SpaceError(f"{name}: the value {shown(twice)} is listed twice.", "List every value once.")
-        self._bins = Bins(len(self.values))
         self._mutable = any(isinstance(value, (list, dict, tuple)) for value in self.values)
         # a browser reads 1.0 as 1: where both are listed, the float is written with its tag
         self._tag_floats = any(
@@ -60,12 +71,16 @@ class Listed(Domain, Reads[Value]):
                     f"allowed: {listing(self.values)}.{did_you_mean(default, self.values)}",
                     "Choose a listed value.",
                 ) from None
+        self.prior = None if prior is None else strength(name, prior, has_default=self.has_defaults())
+        self._bins = Bins(len(self.values)) if self.prior is None else self._shared_out(self.prior)
 
     @classmethod
     def from_json(cls, obj: dict[str, Json]) -> Self:
         """The domain that `to_json` wrote."""
         values = [decode_value(value) for value in obj["values"]]
-        return cls(values, default=decode_value(obj["default"])) if "default" in obj else cls(values)
+        if "default" not in obj:
+            return cls(values)
+        return cls(values, default=decode_value(obj["default"]), prior=obj.get("prior"))
 
     def index(self, value: Value) -> int:
         """The place of a listed value, from 0.
@@ -121,11 +136,27 @@ class Listed(Domain, Reads[Value]):
     def to_json(self) -> dict[str, Json]:
         values = [encode_value(value) for value in self.values]
         default = {"default": encode_value(self._default)} if self.has_defaults() else {}
-        return {"type": self.kind, "values": values, **default}
+        prior = {} if self.prior is None else {"prior": self.prior}
+        return {"type": self.kind, "values": values, **default, **prior}
 
     def __repr__(self) -> str:
         default = f", default={self._default!r}" if self.has_defaults() else ""
-        return f"{type(self).__name__}([{listing(self.values)}]{default})"
+        prior = "" if self.prior is None else f", prior={self.prior!r}"
+        return f"{type(self).__name__}([{listing(self.values)}]{default}{prior})"
+
+    @abstractmethod
+    def _shared_out(self, prior: Strength) -> SharedOut:
+        """The bins under a prior of this strength around the default."""
+
+    def unbent(self) -> Self:
+        return self if self.prior is None else type(self)(self.values)
+
+    def log_prior(self, places: np.ndarray) -> np.ndarray:
+        if not isinstance(self._bins, SharedOut):
+            return super().log_prior(places)
+        count = self._bins.count
+        shares = np.log([self._bins.share(index) for index in range(count)])
+        return np.asarray((shares - shares.max())[np.minimum((places * count).astype(int), count - 1)])
 
     def _at(self, index: int) -> Value:
         value = self.values[index]
@@ -145,6 +176,11 @@ class Ordinal(Listed):
     __slots__ = ()
     kind = "ordinal"
 
+    def _shared_out(self, prior: Strength) -> SharedOut:
+        count = len(self.values)
+        scale = Scale(-0.5, count - 0.5, log=False, prior=float(self.index(self._default)), strength=prior)
+        return SharedOut([scale.unit(index + 0.5) - scale.unit(index - 0.5) for index in range(count)])
+
     def initial(self) -> Value:
         return self._default if self.has_defaults() else self._at((len(self.values) - 1) // 2)
 
@@ -158,6 +194,12 @@ class Categorical(Listed):
 
     __slots__ = ()
     kind = "categorical"
+
+    def _shared_out(self, prior: Strength) -> SharedOut:
+        count, extra = len(self.values), PRIOR_SHARES[prior]
+        shares = [(1.0 - extra) / count] * count
+        shares[self.index(self._default)] += extra
+        return SharedOut(shares)
 
     def initial(self) -> Value:
         return self._default if self.has_defaults() else self._at(0)

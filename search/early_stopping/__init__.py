@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .choices import ASHA as ASHA
+    from .choices import FreezeThaw as FreezeThaw
     from .choices import Hyperband as Hyperband
     from .choices import Median as Median
     from .choices import NoStopping as NoStopping
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "ASHA": "choices",
+    "FreezeThaw": "choices",
     "Hyperband": "choices",
     "Median": "choices",
     "NoStopping": "choices",
@@ -32,6 +34,7 @@ _HOME = {
     "Percentile": "choices",
     "Threshold": "choices",
     "RuleInfo": "registry",
+    "check_rule": "registry",
     "describe": "registry",
     "make_rule": "registry",
     "names": "registry",
@@ -40,6 +43,7 @@ _HOME = {
 
 __all__ = [
     "ASHA",
+    "FreezeThaw",
     "Hyperband",
     "Median",
     "NoStopping",
@@ -47,6 +51,7 @@ __all__ = [
     "Percentile",
     "RuleInfo",
     "Threshold",
+    "check_rule",
     "describe",
     "make_rule",
     "names",

@@ -80,6 +80,10 @@ class Rung:
         """From 0, the best."""
         return bisect_left(self._order, (rank(objective, self._values[number]), number))
 
+    def value(self, number: int) -> float | None:
+        """What the trial reported here, None if it has not."""
+        return self._values.get(number)
+
     def is_finite(self, number: int) -> bool:
         return math.isfinite(self._values[number])
 
@@ -121,6 +125,53 @@ class AshaRule:
         self._highest: dict[int, Rung] = {}
         self._arrived: dict[int, bool] = {}
         self._has_finished = False
+
+    # --- as a plan for a pool that decides at the rungs itself --------------------------------------
+
+    @property
+    def is_promotion(self) -> bool:
+        """Do trials pause at rungs, rather than stop there?"""
+        return self._form == "promotion"
+
+    @property
+    def lower_is_better(self) -> bool:
+        return self._objective.direction == "minimize"
+
+    @property
+    def reduction_factor(self) -> int:
+        return self._eta
+
+    @property
+    def milestones(self) -> tuple[tuple[int, ...], ...]:
+        """For every bracket the epochs of its rungs and, last, of a full training."""
+        return tuple((*(rung.epochs for rung in ladder), self._max_epochs) for ladder in self._ladders)
+
+    def bracket(self, number: int) -> int:
+        """Which bracket the trial belongs to."""
+        return self._deal[number % len(self._deal)]
+
+    def reached(self, number: int) -> list[tuple[int, float]]:
+        """(place of the rung in its bracket, value) of every rung that the trial has reported at, lowest first."""
+        ladder = self._ladder(number)
+        found = [(place, value) for place, rung in enumerate(ladder) if (value := rung.value(number)) is not None]
+        last = self._curves.last(number)
+        if last is not None and last[0] >= self._max_epochs and last[1] is not None:
+            found.append((len(ladder), last[1]))
+        return found
+
+    def arrival(self, number: int) -> tuple[int, float] | None:
+        """(place, value) of the rung to which its last report has brought the trial, None if to none."""
+        last = self._curves.last(number)
+        if last is None or last[1] is None or not (self._arrived[number] or last[0] >= self._max_epochs):
+            return None
+        return self.reached(number)[-1]
+
+    @property
+    def last_rung(self) -> int:
+        """The index of the highest rung."""
+        return max((rung.index for ladder in self._ladders for rung in ladder), default=0)
+
+    # --- as a rule that decides -----------------------------------------------------------------------
 
     def observe(self, number: int, step: int, value: float | None) -> None:
         if not self._curves.add(number, step, value):

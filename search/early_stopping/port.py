@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,4 +56,13 @@ class StoppingRule(Protocol):
 
     def farewell(self, number: int) -> str:
         """Why the paused trial `number` will not go on, said when the study ends."""
+        ...
+
+
+@runtime_checkable
+class SeesAll(Protocol):
+    """A rule that looks at all objectives: it is shown the losses of each instead of one value."""
+
+    def observe_all(self, number: int, step: int, losses: tuple[float, ...] | None) -> None:
+        """Take a report in (None: an objective was missing). A step at or below the last one is ignored."""
         ...

@@ -13,6 +13,9 @@ class UnstoppedRule:
     def observe(self, number: int, step: int, value: float | None) -> None:
         """Nothing is remembered."""
 
+    def observe_all(self, number: int, step: int, losses: tuple[float, ...] | None) -> None:
+        """Nothing to remember."""
+
     def verdict(self, number: int, *, can_pause: bool) -> Verdict:
         return Verdict(action="continue", reason="no early stopping")
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...spaces import Space
-from ..spec import Objective
+from ..spec import Objective, OutcomeConstraint
+from .costs import Costs
 from .cube import UnitCube
 from .gaussian_process import Hyperparameters, Posterior, fitted
 from .model_based import Belief, ModelSearch
@@ -32,6 +33,12 @@ class BayesianOptions:
     )
     random_share: float = field(
         default=0.05, metadata={"low": 0, "high": 1, "help": "share of later trials that are random"}
+    )
+    cost_aware: bool = field(
+        default=False, metadata={"help": "expected improvement per expected second of training"}
+    )
+    cost_horizon: int = field(
+        default=60, metadata={"low": 1, "help": "results after which cost no longer counts: the study's trials"}
     )
 
     def __post_init__(self) -> None:
@@ -90,15 +97,22 @@ class ProcessBelief:
     def __init__(self, cube: UnitCube, posterior: Posterior) -> None:
         self._cube = cube
         self.posterior = posterior
+        self.best = posterior.best
 
     def mean(self, rows: np.ndarray) -> np.ndarray:
         return self.posterior.mean(self._cube.gp_features(rows))
 
-    def log_improvement(self, rows: np.ndarray) -> np.ndarray:
-        return self.posterior.log_improvement(self._cube.gp_features(rows))
+    def moments(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.posterior.moments(self._cube.gp_features(rows))
 
 
-def bayesian(space: Space, objectives: Sequence[Objective], options: BayesianOptions, seed: int) -> ModelSearch:
+def bayesian(
+    space: Space,
+    objectives: Sequence[Objective],
+    options: BayesianOptions,
+    seed: int,
+    constraints: Sequence[OutcomeConstraint] = (),
+) -> ModelSearch:
     """The strategy."""
     cube = UnitCube(space)
     return ModelSearch(
@@ -110,4 +124,6 @@ def bayesian(space: Space, objectives: Sequence[Objective], options: BayesianOpt
         startup=options.n_startup_trials,
         random_share=options.random_share,
         seed=seed,
+        constraints=constraints,
+        costs=Costs(options.cost_horizon) if options.cost_aware else None,
     )

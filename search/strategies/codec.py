@@ -16,9 +16,11 @@ def result_to_json(result: Result) -> Json:
         "config": _config_to_json(result.config),
         "state": result.state,
         "values": None if result.values is None else list(result.values),
+        "outcomes": list(result.outcomes),
         "curve": [list(point) for point in result.curve],
         "cost_s": result.cost_s,
         "failure": result.failure,
+        "borrowed_from": result.borrowed_from,
         "attrs": result.attrs,
         "flat": dict(result.flat),
         "domains": dict(result.domains),
@@ -31,6 +33,7 @@ def result_from_json(body: Json, space: Space | None) -> Result:
             **body,
             "config": _config_from_json(body["config"], space),
             "values": None if body["values"] is None else tuple(body["values"]),
+            "outcomes": tuple(body["outcomes"]),
             "curve": _curve_from_json(body["curve"]),
         }
     )
@@ -58,6 +61,8 @@ def proposal_to_json(proposal: Proposal) -> Json:
         "reason": proposal.reason,
         "attrs": proposal.attrs,
         "infeasible": proposal.infeasible,
+        "parent": proposal.parent,
+        "until": proposal.until,
     }
 
 

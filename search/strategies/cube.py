@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from ...spaces import Categorical, Configuration, Decision, Space
+from ...spaces.domain import Domain
 from ...spaces.sites import ChoiceSite, LeafSite, RecordSite, RepeatSite, Site
 
 GRID_LIMIT = 512
@@ -37,16 +38,35 @@ class UnitCube:
         self.columns: tuple[str, ...] = tuple(decision.path for decision in self._decisions)
         self._column = {path: index for index, path in enumerate(self.columns)}
         self._optional = np.array([decision.optional for decision in self._decisions], dtype=bool)
-        self._grids = [_grid(decision) for decision in self._decisions]
+        self._domains = [decision.domain.unbent() for decision in self._decisions]
+        self._grids = [_grid(d, domain) for d, domain in zip(self._decisions, self._domains, strict=True)]
         self.categories = np.array(
             [len(d.domain.values) if isinstance(d.domain, Categorical) else 0 for d in self._decisions], dtype=int
         )
         self.steps = np.array([0.0 if grid is None or len(grid) < 2 else np.diff(grid).min() for grid in self._grids])
+        self._believed = [i for i, d in enumerate(self._decisions) if getattr(d.domain, "prior", None) is not None]
         self.free = np.array([i for i, grid in enumerate(self._grids) if grid is None or len(grid) > 1], dtype=int)
 
     def draw(self, rng: np.random.Generator, count: int) -> np.ndarray:
-        """Random rows of the space's own distribution, rules not looked at. Shape (count, columns)."""
-        return self.snapped(rng.random((count, len(self.columns))))
+        """Random rows of the space's own distribution, rules not looked at. Shape (count, columns).
+
+        Where a person believes in something every second row does not, so that a wrong belief can be found out.
+        """
+        rows = rng.random((count, len(self.columns)))
+        for column in self._believed:
+            bent, domain = self._decisions[column].domain, self._domains[column]
+            rows[::2, column] = [domain.to_unit(bent.from_unit(u)) for u in rows[::2, column]]
+        return self.snapped(rows)
+
+    def log_prior(self, rows: np.ndarray) -> np.ndarray:
+        """The logarithm of how much a person believes in each row, 0 for the one believed best."""
+        total = np.zeros(len(rows))
+        if not self._believed:
+            return total
+        active = self.active(rows)
+        for column in self._believed:
+            total += np.where(active[:, column], self._decisions[column].domain.log_prior(rows[:, column]), 0.0)
+        return total
 
     def snapped(self, rows: np.ndarray) -> np.ndarray:
         """Every number moved to the nearest value of its domain, in place."""
@@ -69,12 +89,16 @@ class UnitCube:
         rows = self.draw(rng, len(listed))
         for row, config in zip(rows, listed, strict=True):
             for decision, value in self.space.decisions_of(config):
-                row[self._column[decision.path]] = decision.domain.to_unit(value)
+                column = self._column[decision.path]
+                row[column] = self._domains[column].to_unit(value)
         return rows
 
     def decode(self, row: np.ndarray) -> Configuration:
         """The configuration of a row; rules are not looked at."""
-        return self.space.build(lambda d: d.domain.from_unit(float(row[self._column[d.path]])))
+        return self.space.build(lambda d: self._value(self._column[d.path], row))
+
+    def _value(self, column: int, row: np.ndarray) -> object:
+        return self._domains[column].from_unit(float(row[column]))
 
     def forest_features(self, rows: np.ndarray) -> np.ndarray:
         """The columns of `spaces.encodings.ForestEncoding`: one-hot, with activity bits, -1 where inactive."""
@@ -128,9 +152,8 @@ class UnitCube:
                     self._activate(site.element(place), rows, mask, here & (counts > place))
 
 
-def _grid(decision: Decision) -> np.ndarray | None:
+def _grid(decision: Decision, domain: Domain) -> np.ndarray | None:
     """Where the values of a finite domain lie in [0, 1], ascending; None when they are too many."""
-    domain = decision.domain
     size = domain.size()
     if size is None or size > GRID_LIMIT:
         return None

@@ -4,8 +4,11 @@ Source: Real et al. 2019, "Regularized Evolution for Image Classifier Architectu
 configuration twice; the tournament is half the population instead of a fixed 25 of 100, and the population 24, as our
 budgets are hundreds of trials instead of tens of thousands; a mutation changes one active decision or one repeated
 part, never to what it was; asks never wait for a generation, what is told by then is the population. `surrogate=True`
-lets a forest choose among 20 children, as White et al. 2021 do with a neural predictor ("BANANAS"). With several
-objectives the tournament ranks by non-dominated fronts, then crowding (NSGA-II, Deb et al. 2002, section III).
+lets a forest choose among 20 children, as White et al. 2021 do with a neural predictor ("BANANAS").
+
+With several objectives the population is the fittest instead of the latest trials, or old points of the front would be
+forgotten; fitness is the non-dominated front, then crowding (NSGA-II, Deb et al. 2002, section III). Outcome
+constraints come first in each comparison (Deb 2000; Deb et al. 2002, section VI): what is outside is ranked by how far.
 """
 
 from __future__ import annotations
@@ -16,9 +19,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...spaces import Configuration, Space, mutate
-from ..spec import Objective
+from ..spec import Objective, OutcomeConstraint
 from .cube import UnitCube
 from .fronts import front_ranks
+from .improvement import log_improvement
 from .options import check_fields
 from .port import Pending, Proposal, Result
 from .random_forest import Forest
@@ -52,20 +56,28 @@ class Evolution:
     uses_history = True
     replays_asks = False
 
-    def __init__(self, space: Space, objectives: Sequence[Objective], options: EvolutionOptions, seed: int) -> None:
+    def __init__(
+        self,
+        space: Space,
+        objectives: Sequence[Objective],
+        options: EvolutionOptions,
+        seed: int,
+        constraints: Sequence[OutcomeConstraint] = (),
+    ) -> None:
         self._space = space
         self._options = options
         self._seed = seed
         self._several = len(objectives) > 1
-        self._told = Told(objectives)
+        self._told = Told(objectives, constraints)
         self._unseen = Unseen(space)
 
     def tell(self, results: Sequence[Result]) -> None:
         self._told.tell(results)
-        self._unseen.note(result.config for result in results)
+        self._unseen.note(result.config for result in results if not result.borrowed_from)
 
     def ask(self, first_number: int, n: int, pending: Sequence[Pending], seed: int) -> list[Proposal]:
         self._unseen.note(trial.config for trial in pending)
+        pending = self._told.watch(pending)
         lessons = self._told.lessons()
         losses = self._ranked(lessons)
         proposals: list[Proposal] = []
@@ -80,8 +92,8 @@ class Evolution:
     def _ranked(self, lessons: Sequence[Lesson]) -> np.ndarray:
         """One number a trial, smaller is fitter; empty when nothing has a value yet."""
         if self._several:
-            return front_ranks([lesson.losses for lesson in lessons])
-        return self._told.losses(np.random.default_rng(0))
+            return front_ranks([lesson.losses for lesson in lessons], [lesson.excess for lesson in lessons])
+        return self._told.penalised(self._told.losses(np.random.default_rng(0)))
 
     def _propose(
         self, number: int, opened: int, lessons: Sequence[Lesson], losses: np.ndarray, seed: int
@@ -91,7 +103,8 @@ class Evolution:
             return self._founder(number, opened)
         rng = np.random.default_rng((seed, number))
         size = max(1, round(self._options.tournament * population))
-        living = range(len(lessons) - population, len(lessons))
+        oldest = len(lessons) - population
+        living = np.argsort(losses, kind="stable")[:population] if self._several else np.arange(oldest, len(lessons))
 
         def parent() -> int:
             return int(min(rng.choice(living, size, replace=False), key=lambda place: (losses[place], place)))
@@ -123,5 +136,6 @@ class Evolution:
         cube = UnitCube(self._space)
         rows = cube.encode((lesson.config for lesson in lessons), rng)
         belief = Forest(cube, n_trees=60).fit(rows, standardised(losses, rank_share=Forest.rank_share), rng)
-        scores = belief.log_improvement(cube.encode((config for config, _ in unseen), rng))
+        born_rows = cube.encode((config for config, _ in unseen), rng)
+        scores = log_improvement(*belief.moments(born_rows), belief.best)
         return unseen[int(np.argmax(scores))]

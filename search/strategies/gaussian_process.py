@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .improvement import log_improvement
-
 WEIGHT = 4.0
 """Prior median of the weights in a space of one column, that is a length of 1/2; divided by the columns' number."""
 WEIGHT_SPREAD = 1.5
@@ -106,6 +104,9 @@ class Posterior:
         features: shape (trials, columns), as `UnitCube.gp_features`.
         losses: standardised.
         numeric: which columns are numbers.
+
+    Attributes:
+        best: the lowest expected loss of the trials.
     """
 
     def __init__(
@@ -123,18 +124,17 @@ class Posterior:
         # the inverse factor turns every later solve into a product, four times as fast for many rows
         self._whitener = solve_triangular(lower, np.eye(len(features)), lower=True)
         self._solved = self._whitener.T @ (self._whitener @ losses)
-        self._best = float(self.mean(features).min())
+        self.best = float(self.mean(features).min())
 
     def mean(self, features: np.ndarray) -> np.ndarray:
         """Expected losses."""
         return np.asarray(self._covariance(features) @ self._solved)
 
-    def log_improvement(self, features: np.ndarray) -> np.ndarray:
-        """Log expected improvement of the noiseless loss on the lowest expected one of the trials."""
+    def moments(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard deviation of the noiseless losses."""
         covariance = self._covariance(features)
         explained = np.sum((covariance @ self._whitener.T) ** 2, axis=1)
-        deviation = np.sqrt(np.maximum(self._signal - explained, 1e-8))
-        return log_improvement(covariance @ self._solved, deviation, self._best)
+        return covariance @ self._solved, np.sqrt(np.maximum(self._signal - explained, 1e-8))
 
     def _covariance(self, features: np.ndarray) -> np.ndarray:
         """Shape (rows, trials); by the columns' products, since a cube of differences would be large."""

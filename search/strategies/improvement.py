@@ -28,3 +28,14 @@ def log_improvement(mean: np.ndarray, deviation: np.ndarray, best: float) -> np.
     )
     tail = -0.5 * far**2 - _HALF_LOG_2PI + np.log(np.maximum(bracket, 1.0 / (far**2 + 3.0) * 0.5))
     return np.asarray(np.where(z > -1.0, plain, tail) + np.log(deviation))
+
+
+def log_probability_below(mean: np.ndarray, deviation: np.ndarray, level: float) -> np.ndarray:
+    """log P(Y <= level) for Y normal with these means and standard deviations (> 0).
+
+    >>> float(log_probability_below(np.array([0.0]), np.array([1.0]), 0.0)[0].round(4))
+    -0.6931
+    """
+    from scipy.special import log_ndtr
+
+    return np.asarray(log_ndtr((level - mean) / deviation))

@@ -59,8 +59,9 @@ def checked(cls: type[T], owner: str, given: Mapping[str, Json]) -> T:
             allowed = f"Allowed: {', '.join(names)}." if names else "It takes no options."
             raise SpecError(f"{owner} has no option {name!r}.{nearest(name, names)}", allowed)
     missing = [option.name for option in declared if option.required and option.name not in given]
-    if missing:
-        raise SpecError(f"{owner} needs {missing[0]}=...", f"Set {owner}.{missing[0]}.")
+    if missing:  # of a stopping rule: strategies have a default for everything
+        name = missing[0]
+        raise SpecError(f"{owner} needs {name}=...", f"On the command line: --set early_stopping.{name}=VALUE.")
     return cls(**given)
 
 

@@ -1,9 +1,10 @@
 """The one port that every strategy stands behind: ask and tell.
 
-A strategy never sees the journal, a clock or a worker. It is created from (space, objectives, options),
-told results, and asked for configurations with a seed that derives from (study seed, ask index); the same calls
-in the same order give the same proposals. To restore one, the host makes a new instance and repeats the calls
-recorded in the journal, or, where `replays_asks` is False, just tells it every result.
+A strategy never sees the journal, a clock or a worker. It is created from (space, objectives, options), told results,
+and asked for configurations with a seed that derives from (study seed, ask index); the same calls in the same order
+give the same proposals. What a person believes is in the space (`default`, `prior` of its domains). To restore one, the
+host makes a new instance and repeats the calls recorded in the journal, or, where `replays_asks` is False, just tells
+it every result.
 """
 
 from __future__ import annotations
@@ -20,21 +21,26 @@ from ..spec import Json
 class Result:
     """What became of a trial.
 
-    `values`: one number an objective, None where the trial has none (failed, cancelled); NaN and infinities may
-    occur and must break nothing. `curve`: (step, value of the first objective), steps ascending. `cost_s`: wall
-    seconds it ran. `domains`: for define-by-run trials, the domain (JSON) of every path of `flat`.
+    `values`: one number an objective, None where the trial has none (failed, cancelled); NaN and infinities may occur
+    and must break nothing. `outcomes`: the measured metric of every outcome constraint, None where it was not reported;
+    empty without constraints. `curve`: (step, value of the first objective), steps ascending. `borrowed_from`: the
+    study it was borrowed from ("" is this study): such a result has a negative number and a scale of its own, and its
+    configuration does not count as tried (only strategies with `StrategyInfo.borrows` see any). `cost_s`: wall seconds
+    it ran. `domains`: for define-by-run trials, the domain (JSON) of every path of `flat`.
     """
 
     number: int
     config: Configuration | None
     state: Literal["completed", "stopped", "failed", "cancelled", "infeasible"]
     values: tuple[float, ...] | None
+    outcomes: tuple[float | None, ...] = ()
     curve: tuple[tuple[int, float], ...] = ()
     cost_s: float = 0.0
     failure: str | None = None
     attrs: Json = None
     flat: Mapping[str, Json] = field(default_factory=dict)
     domains: Mapping[str, Json] = field(default_factory=dict)
+    borrowed_from: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +60,16 @@ class Proposal:
     """A configuration to try (None: define by run, the trial will ask), why, and what comes back with its result.
 
     `infeasible`: why no device of the pool can train it; such a trial is told to the strategy and never started.
+    `parent`: the completed trial whose last checkpoint it starts from, instead of from nothing. `until`: the step at
+    which it has trained as far as is wanted, and counts as completed; None: to its own end.
     """
 
     config: Configuration | None
     reason: str
     attrs: Json = None
     infeasible: str = ""
+    parent: int | None = None
+    until: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +104,10 @@ class Strategy(Protocol):
     def ask(self, first_number: int, n: int, pending: Sequence[Pending], seed: int) -> list[Proposal]:
         """Propose up to `n` configurations for trials `first_number`, `first_number + 1`, ...
 
-        Fewer than `n` (also none) means that the space is exhausted. Every configuration is valid and honours
-        the rules; none equals a pending or told one unless the space is infinite and chance has it so.
+        Fewer than `n` (also none) means that the space is exhausted, except of strategies that wait (`StrategyInfo`):
+        of those it means that nothing more can be proposed before some pending trial has ended. Every configuration is
+        valid and honours the rules; none equals a pending or told one, unless it goes on from a `parent`, or the space
+        is infinite and chance has it so.
         """
         ...
 

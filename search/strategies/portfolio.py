@@ -18,9 +18,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ...spaces import Space
-from ..spec import Objective
+from ..spec import Objective, OutcomeConstraint
 from .bayesian import BayesianOptions, bayesian
 from .evolution import Evolution, EvolutionOptions
+from .late import LateStrategy
 from .options import check_fields
 from .optuna_samplers import SAMPLERS, TpeOptions, named_options, sampler_maker
 from .port import Pending, Proposal, Result, Strategy
@@ -60,30 +61,40 @@ class Portfolio:
     uses_history = True
     replays_asks = False
 
-    def __init__(self, space: Space, objectives: Sequence[Objective], options: PortfolioOptions, seed: int) -> None:
+    def __init__(
+        self,
+        space: Space,
+        objectives: Sequence[Objective],
+        options: PortfolioOptions,
+        seed: int,
+        constraints: Sequence[OutcomeConstraint] = (),
+    ) -> None:
         self._space = space
         self._startup = options.n_startup_trials
         self._seed = seed
-        self._told = Told(objectives)
+        self._told = Told(objectives, constraints)
         self._unseen = Unseen(space)
-        self._arms = _arms(space, objectives, options, seed)
+        self._arms = _arms(space, objectives, options, seed, constraints)
         decisions = space.all_decisions()
         conditional = sum(decision.optional for decision in decisions) / max(len(decisions), 1)
         self._priors = {name: (1 - conditional) * PRIORS[name] + conditional * CONDITIONAL[name] for name in self._arms}
 
     def tell(self, results: Sequence[Result]) -> None:
         self._told.tell(results)
-        self._unseen.note(result.config for result in results)
-        for arm in self._arms.values():
-            arm.tell([replace(result, attrs=None) for result in results])
+        own = [result for result in results if not result.borrowed_from]
+        self._unseen.note(result.config for result in own)
+        for name, arm in self._arms.items():
+            arm.tell([replace(result, attrs=None) for result in (own if name == "tpe" else results)])
 
     def ask(self, first_number: int, n: int, pending: Sequence[Pending], seed: int) -> list[Proposal]:
         self._unseen.note(trial.config for trial in pending)
         waiting = list(pending)
-        losses = self._told.losses(np.random.default_rng((seed, 2)))
+        unreported = len(self._told.watch(pending))
+        losses = self._told.penalised(self._told.losses(np.random.default_rng((seed, 2))))
         proposals: list[Proposal] = []
         for number in range(first_number, first_number + n):
-            proposal = self._propose(number, losses, waiting, seed)
+            opened = len(losses) + unreported + len(proposals)
+            proposal = self._propose(number, losses, opened, waiting, seed)
             if proposal is None:
                 break
             self._unseen.note([proposal.config])
@@ -91,8 +102,9 @@ class Portfolio:
             proposals.append(proposal)
         return proposals
 
-    def _propose(self, number: int, losses: np.ndarray, waiting: Sequence[Pending], seed: int) -> Proposal | None:
-        opened = len(losses) + len(waiting)
+    def _propose(
+        self, number: int, losses: np.ndarray, opened: int, waiting: Sequence[Pending], seed: int
+    ) -> Proposal | None:
         if opened < self._startup or len(losses) < max(2, self._startup // 2):
             rng = np.random.default_rng((self._seed, number))
             config = self._unseen.draw(lambda: self._space.sample(rng), rng)
@@ -123,16 +135,29 @@ class Portfolio:
         return {name: float(sums[name] / weights[name]) for name in self._arms}
 
 
-def _arms(space: Space, objectives: Sequence[Objective], options: PortfolioOptions, seed: int) -> dict[str, Strategy]:
-    """The strategies, each ready from the first trial after the start."""
+def _arms(
+    space: Space,
+    objectives: Sequence[Objective],
+    options: PortfolioOptions,
+    seed: int,
+    constraints: Sequence[OutcomeConstraint],
+) -> dict[str, Strategy]:
+    """The strategies, each ready from the first trial after the start; TPE, which does not look at outcome constraints,
+    only where there are none."""
+    ready = options.n_startup_trials
+    arms: dict[str, Strategy] = {
+        "forest": random_forest(space, objectives, RandomForestOptions(n_startup_trials=ready), seed, constraints),
+        "process": bayesian(space, objectives, BayesianOptions(n_startup_trials=ready), seed, constraints),
+        "evolution": Evolution(space, objectives, EvolutionOptions(population=max(ready, 20)), seed, constraints),
+    }
+    if constraints:
+        return arms
+    tpe = LateStrategy(lambda: _tpe(space, objectives, ready, seed))
+    return {"forest": arms["forest"], "process": arms["process"], "tpe": tpe, "evolution": arms["evolution"]}
+
+
+def _tpe(space: Space, objectives: Sequence[Objective], ready: int, seed: int) -> Strategy:
     from .optuna_strategy import OptunaStrategy  # imports optuna
 
-    ready = options.n_startup_trials
-    tpe_options = named_options(TpeOptions(n_startup_trials=ready))
-    make_sampler = sampler_maker("tpe", "TPESampler", tpe_options, seed)
-    return {
-        "forest": random_forest(space, objectives, RandomForestOptions(n_startup_trials=ready), seed),
-        "process": bayesian(space, objectives, BayesianOptions(n_startup_trials=ready), seed),
-        "tpe": OptunaStrategy("tpe", space, objectives, SAMPLERS["TPESampler"], make_sampler),
-        "evolution": Evolution(space, objectives, EvolutionOptions(population=max(ready, 20)), seed),
-    }
+    make_sampler = sampler_maker("tpe", "TPESampler", named_options(TpeOptions(n_startup_trials=ready)), seed)
+    return OptunaStrategy("tpe", space, objectives, SAMPLERS["TPESampler"], make_sampler)

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from ...spaces import Space
-from ..spec import Objective
+from ..spec import Objective, OutcomeConstraint
+from .costs import Costs
 from .cube import UnitCube
-from .improvement import log_improvement
 from .model_based import Belief, ModelSearch
 from .options import check_fields
 
@@ -35,6 +35,12 @@ class RandomForestOptions:
     n_trees: int = field(default=60, metadata={"low": 2, "high": 1000, "help": "trees of the forest"})
     random_share: float = field(
         default=0.05, metadata={"low": 0, "high": 1, "help": "share of later trials that are random"}
+    )
+    cost_aware: bool = field(
+        default=False, metadata={"help": "expected improvement per expected second of training"}
+    )
+    cost_horizon: int = field(
+        default=60, metadata={"low": 1, "help": "results after which cost no longer counts: the study's trials"}
     )
 
     def __post_init__(self) -> None:
@@ -71,15 +77,14 @@ class ForestBelief:
         self.rows, self.losses = rows, losses
         self._cube = cube
         self._trees = [tree.tree_ for tree in forest.estimators_]
-        self._best = float(self.mean(rows).min())
+        self.best = float(self.mean(rows).min())
 
     def mean(self, rows: np.ndarray) -> np.ndarray:
         return np.asarray(self._predictions(rows).mean(axis=0))
 
-    def log_improvement(self, rows: np.ndarray) -> np.ndarray:
+    def moments(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         predictions = self._predictions(rows)
-        deviation = np.sqrt(predictions.var(axis=0) + FLOOR**2)
-        return log_improvement(predictions.mean(axis=0), deviation, self._best)
+        return predictions.mean(axis=0), np.sqrt(predictions.var(axis=0) + FLOOR**2)
 
     def _predictions(self, rows: np.ndarray) -> np.ndarray:
         """Shape (trees, rows). Past scikit-learn's checks of every call, which would take most of an ask."""
@@ -88,7 +93,11 @@ class ForestBelief:
 
 
 def random_forest(
-    space: Space, objectives: Sequence[Objective], options: RandomForestOptions, seed: int
+    space: Space,
+    objectives: Sequence[Objective],
+    options: RandomForestOptions,
+    seed: int,
+    constraints: Sequence[OutcomeConstraint] = (),
 ) -> ModelSearch:
     """The strategy."""
     cube = UnitCube(space)
@@ -101,4 +110,6 @@ def random_forest(
         startup=options.n_startup_trials,
         random_share=options.random_share,
         seed=seed,
+        constraints=constraints,
+        costs=Costs(options.cost_horizon) if options.cost_aware else None,
     )

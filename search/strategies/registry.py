@@ -7,13 +7,14 @@ from typing import Any
 
 from ...errors import SpecError
 from ...spaces import Space
-from ..spec import Chosen, Objective
+from ..spec import Chosen, Objective, OutcomeConstraint
 from .bayesian import BayesianOptions, bayesian
 from .evolution import Evolution, EvolutionOptions
 from .grid import GridOptions, GridSearch
 from .info import StrategyInfo
 from .options import checked, nearest, options_of
 from .optuna_samplers import NAMED, PREFIX, SAMPLERS, class_name, named_options, sampler_maker
+from .population import Population, PopulationOptions
 from .port import Strategy
 from .portfolio import Portfolio, PortfolioOptions
 from .random_forest import RandomForestOptions, random_forest
@@ -31,6 +32,7 @@ BUILT_IN: dict[str, tuple[StrategyInfo, type[Any]]] = {
             options=(),
             uses_history=False,
             defines_by_run=True,
+            several_objectives=True,
         ),
         RandomOptions,
     ),
@@ -43,6 +45,7 @@ BUILT_IN: dict[str, tuple[StrategyInfo, type[Any]]] = {
             options=options_of(GridOptions),
             uses_history=False,
             defines_by_run=False,
+            several_objectives=True,
         ),
         GridOptions,
     ),
@@ -55,6 +58,7 @@ BUILT_IN: dict[str, tuple[StrategyInfo, type[Any]]] = {
             options=options_of(SobolOptions),
             uses_history=False,
             defines_by_run=False,
+            several_objectives=True,
         ),
         SobolOptions,
     ),
@@ -67,6 +71,9 @@ BUILT_IN: dict[str, tuple[StrategyInfo, type[Any]]] = {
             options=options_of(RandomForestOptions),
             uses_history=True,
             defines_by_run=False,
+            several_objectives=True,
+            constraints=True,
+            borrows=True,
         ),
         RandomForestOptions,
     ),
@@ -79,6 +86,9 @@ BUILT_IN: dict[str, tuple[StrategyInfo, type[Any]]] = {
             options=options_of(BayesianOptions),
             uses_history=True,
             defines_by_run=False,
+            several_objectives=True,
+            constraints=True,
+            borrows=True,
         ),
         BayesianOptions,
     ),
@@ -91,8 +101,24 @@ BUILT_IN: dict[str, tuple[StrategyInfo, type[Any]]] = {
             options=options_of(EvolutionOptions),
             uses_history=True,
             defines_by_run=False,
+            several_objectives=True,
+            constraints=True,
+            borrows=True,
         ),
         EvolutionOptions,
+    ),
+    "population": (
+        StrategyInfo(
+            name="population",
+            summary="members train side by side, weak ones take over the weights of strong ones; finds schedules",
+            source="Jaderberg et al. 2017",
+            cost="1 ms",
+            options=options_of(PopulationOptions),
+            uses_history=True,
+            defines_by_run=False,
+            waits=True,
+        ),
+        PopulationOptions,
     ),
     "portfolio": (
         StrategyInfo(
@@ -103,6 +129,9 @@ BUILT_IN: dict[str, tuple[StrategyInfo, type[Any]]] = {
             options=options_of(PortfolioOptions),
             uses_history=True,
             defines_by_run=False,
+            several_objectives=True,
+            constraints=True,
+            borrows=True,
         ),
         PortfolioOptions,
     ),
@@ -115,6 +144,7 @@ BUILT_IN: dict[str, tuple[StrategyInfo, type[Any]]] = {
             options=options_of(ReinforcementOptions),
             uses_history=True,
             defines_by_run=False,
+            several_objectives=True,
         ),
         ReinforcementOptions,
     ),
@@ -148,6 +178,7 @@ def describe(name: str) -> StrategyInfo:
         uses_history=True,
         defines_by_run=True,
         replays_asks=traits.replays_asks,
+        several_objectives=traits.several_objectives,
         open_options=options is None,
     )
 
@@ -164,24 +195,31 @@ def check(chosen: Chosen, *, has_space: bool, objectives: Sequence[Objective]) -
             f"strategy {chosen.name!r} needs a declared space, and this study defines its space as it runs.",
             "Give the study a space=..., or use strategy='random' or 'tpe'.",
         )
+    if len(objectives) > 1 and not info.several_objectives:
+        raise SpecError(
+            f"strategy {chosen.name!r} takes one objective, and this study has {len(objectives)}.",
+            "Use strategy='portfolio', 'evolution' or 'nsga2'.",
+        )
     if chosen.name in BUILT_IN:
         checked(BUILT_IN[chosen.name][1], chosen.name, chosen.options)
-        return info
-    if chosen.name in NAMED:
+    elif chosen.name in NAMED:
         checked(NAMED[chosen.name][1], chosen.name, chosen.options)
     elif chosen.options:
         sampler_maker(chosen.name, class_name(chosen.name), chosen.options, study_seed=0)
-    traits = SAMPLERS[NAMED[chosen.name][0] if chosen.name in NAMED else class_name(chosen.name)]
-    if len(objectives) > 1 and not traits.several_objectives:
-        raise SpecError(
-            f"strategy {chosen.name!r} takes one objective, and this study has {len(objectives)}.",
-            "Use strategy='nsga2' or 'tpe'.",
-        )
     return info
 
 
-def make(chosen: Chosen, space: Space | None, objectives: Sequence[Objective], *, seed: int = 0) -> Strategy:
+def make(
+    chosen: Chosen,
+    space: Space | None,
+    objectives: Sequence[Objective],
+    *,
+    seed: int = 0,
+    constraints: Sequence[OutcomeConstraint] = (),
+) -> Strategy:
     """The chosen strategy for a space (None: define by run) and a study's seed.
+
+    Outcome constraints reach the strategies that look at them (`StrategyInfo.constraints`).
 
     Raises:
         SpecError: as `check`, and for a strategy that cannot work in this space.
@@ -196,15 +234,17 @@ def make(chosen: Chosen, space: Space | None, objectives: Sequence[Objective], *
             case GridOptions():
                 return GridSearch(space, options)
             case RandomForestOptions():
-                return random_forest(space, objectives, options, seed)
+                return random_forest(space, objectives, options, seed, constraints)
             case EvolutionOptions():
-                return Evolution(space, objectives, options, seed)
+                return Evolution(space, objectives, options, seed, constraints)
+            case PopulationOptions():
+                return Population(space, objectives, options, seed)
             case PortfolioOptions():
-                return Portfolio(space, objectives, options, seed)
+                return Portfolio(space, objectives, options, seed, constraints)
             case ReinforcementOptions():
                 return Reinforcement(space, objectives, options, seed)
             case BayesianOptions():
-                return bayesian(space, objectives, options, seed)
+                return bayesian(space, objectives, options, seed, constraints)
             case _:
                 return SobolSearch(space, options, seed)
     if chosen.name in NAMED:

@@ -26,6 +26,7 @@ from ...spaces import Configuration, Space
 from ...spaces.encodings import TokenEncoding
 from ..spec import Objective
 from .cube import UnitCube
+from .improvement import log_improvement
 from .one_thread import one_thread
 from .options import check_fields
 from .port import Pending, Proposal, Result
@@ -135,7 +136,7 @@ class Reinforcement:
         rows = self._cube.encode((lesson.config for lesson in self._told.lessons()), rng)
         forest = Forest(self._cube, n_trees=60)
         belief = forest.fit(rows, standardised(losses, rank_share=forest.rank_share), rng)
-        scores = belief.log_improvement(self._cube.encode(unseen, rng))
+        scores = log_improvement(*belief.moments(self._cube.encode(unseen, rng)), belief.best)
         return unseen[int(np.argmax(scores))]
 
     def _jittered(self, config: Configuration, rng: np.random.Generator) -> Configuration:

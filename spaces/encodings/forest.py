@@ -18,8 +18,9 @@ INACTIVE = -1.0
 class ForestEncoding:
     """Columns for a random forest.
 
-    Numbers and ordinals are one column in [0, 1] on their own scale, categories one column each (one-hot). A path that
-    may be inactive has an activity column before its block (1 or 0), and its block is -1 where it is inactive.
+    Numbers and ordinals are one column in [0, 1] on their own scale (priors do not bend it), categories one column each
+    (one-hot). A path that may be inactive has an activity column before its block (1 or 0), and its block is -1 where
+    it is inactive.
 
     Attributes:
         columns: names, `path`, `path=category` and `path?` (activity).
@@ -29,6 +30,7 @@ class ForestEncoding:
         self.space = space
         self._first: dict[str, int] = {}
         self._optional = frozenset(d.path for d in space.all_decisions() if d.optional)
+        self._scales = {d.path: d.domain.unbent() for d in space.all_decisions()}
         names: list[str] = []
         for decision in space.all_decisions():
             if decision.path in self._optional:
@@ -54,7 +56,7 @@ class ForestEncoding:
                     row[first : first + len(decision.domain.values)] = 0.0
                     row[first + decision.domain.index(value)] = 1.0
                 else:
-                    row[first] = decision.domain.to_unit(value)
+                    row[first] = self._scales[decision.path].to_unit(value)
         return rows
 
     def decode(self, row: np.ndarray) -> Configuration:
@@ -65,6 +67,6 @@ class ForestEncoding:
             if isinstance(decision.domain, Categorical):
                 block = row[first : first + len(decision.domain.values)]
                 return decision.domain.values[int(np.argmax(block))]
-            return decision.domain.from_unit(min(max(float(row[first]), 0.0), 1.0))
+            return self._scales[decision.path].from_unit(min(max(float(row[first]), 0.0), 1.0))
 
         return self.space.build(decide)

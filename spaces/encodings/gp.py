@@ -34,6 +34,7 @@ class GpEncoding:
         decisions = space.all_decisions()
         self.columns: tuple[str, ...] = tuple(decision.path for decision in decisions)
         self.categorical = np.array([isinstance(decision.domain, Categorical) for decision in decisions], dtype=bool)
+        self._scales = {decision.path: decision.domain.unbent() for decision in decisions}
         self._column = {path: index for index, path in enumerate(self.columns)}
 
     def encode(self, configs: Sequence[Configuration]) -> np.ndarray:
@@ -41,7 +42,7 @@ class GpEncoding:
         rows = np.where(self.categorical, _ABSENT, _IMPUTED)[None, :].repeat(len(configs), axis=0)
         for row, config in zip(rows, configs, strict=True):
             for decision, value in self.space.decisions_of(config):
-                domain = decision.domain
+                domain = self._scales[decision.path]
                 place = domain.index(value) if isinstance(domain, Categorical) else domain.to_unit(value)
                 row[self._column[decision.path]] = place
         return rows
@@ -53,7 +54,7 @@ class GpEncoding:
             place = float(row[self._column[decision.path]])
             if isinstance(decision.domain, Categorical):
                 return decision.domain.values[int(place)]
-            return decision.domain.from_unit(min(max(place, 0.0), 1.0))
+            return self._scales[decision.path].from_unit(min(max(place, 0.0), 1.0))
 
         return self.space.build(decide)
 

@@ -9,9 +9,15 @@ from typing import Any
 
 import pytest
 
+from shoal.service.cluster_nodes import facts_of
 from shoal.service.ports import Runner
 from shoal.spaces import Float, Space
+from shoal.tests.ray_cluster import ray_cluster
 from shoal.trial_runner.archive import pack_project
+from shoal.trial_runner.cluster.checkpoint_store import CheckpointStore
+from shoal.trial_runner.cluster.cluster_runner import ClusterRunner
+from shoal.trial_runner.cluster.ports import Holder
+from shoal.trial_runner.cluster.ray_fleet import RayFleet, connect, disconnect
 from shoal.trial_runner.messages import (
     AnswerReport,
     AnswerSuggestion,
@@ -30,6 +36,8 @@ from shoal.trial_runner.messages import (
 )
 from shoal.trial_runner.node_agent import NodeAgent
 from shoal.trial_runner.simulated import SimulatedRunner
+
+Sides = tuple[Runner, PrepareStudy, Slot]
 
 EPOCHS = 4
 DOMAIN = Float(0.0, 1.0)
@@ -51,8 +59,9 @@ def asks(trial):
 class Table:
     """A runner with a study on it, and what it has said. `asking` makes the trials define-by-run."""
 
-    def __init__(self, runner: Runner, prepare: PrepareStudy) -> None:
+    def __init__(self, runner: Runner, prepare: PrepareStudy, slot: Slot) -> None:
         self.runner = runner
+        self._slot = slot
         self.seen: list[RunnerEvent] = []
         self._unread: deque[RunnerEvent] = deque()
         runner.perform(prepare)
@@ -60,7 +69,7 @@ class Table:
 
     def launch(self, number: int = 0, generation: int = 1, x: float = 0.0, **changes: Any) -> None:
         facts: dict[str, Any] = {
-            "config": {"x": x}, "seed": 7, "metric": "score", "direction": "maximize", "slots": (Slot(),),
+            "config": {"x": x}, "seed": 7, "metric": "score", "direction": "maximize", "slots": (self._slot,),
             "max_workers": 1, "max_shards": 1, **changes,
         }
         self.runner.perform(LaunchTrial(study="s", number=number, generation=generation, **facts))
@@ -99,20 +108,34 @@ class Table:
         return ((event.step, event.metrics) for event in self.seen if isinstance(event, Reported))
 
 
-def real(folder: Path, asking: bool) -> tuple[Runner, PrepareStudy]:
+def prepared(folder: Path, asking: bool) -> PrepareStudy:
     (folder / "project").mkdir()
     (folder / "project" / "user_code.py").write_text(USER_CODE)
     code = pack_project(folder / "project" / "user_code.py", folder / "data" / "code")
     kind, function = ("optuna", "asks") if asking else ("trial", "train")
-    prepare = PrepareStudy(
+    return PrepareStudy(
         study="s", entry={"kind": kind, "module": code.module, "function": function, "command": ""},
         space=None if asking else Space(x=DOMAIN).to_json(), code=code.sha, archive=code.path,
         study_dir=folder / "data" / "studies" / "s",
     )
-    return NodeAgent(folder / "data"), prepare
 
 
-def simulated(folder: Path, asking: bool) -> tuple[Runner, PrepareStudy]:
+def real(folder: Path, asking: bool, request: pytest.FixtureRequest) -> Sides:
+    return NodeAgent(folder / "data"), prepared(folder, asking), Slot()
+
+
+def over_ray(folder: Path, asking: bool, request: pytest.FixtureRequest) -> Sides:
+    """A cluster of one node, with an agent of its own for every test."""
+    request.getfixturevalue("one_node")
+    store = f"file://{folder / 'store'}"
+    CheckpointStore(store).write("probe", b"")
+    holder = Holder(owner=str(folder), fence=1, text="the tests", store=store, probe="probe")
+    runner = ClusterRunner(RayFleet(facts_of), holder)
+    (node,) = runner.open()
+    return runner, prepared(folder, asking), Slot(node=node.node, gpus=node.gpus[:1])
+
+
+def simulated(folder: Path, asking: bool, request: pytest.FixtureRequest) -> Sides:
     def model(number: int, config: Any, seed: int, step: int) -> tuple[float, dict[str, float]] | None:
         if asking:
             return (0.0, {"score": (config["x"] + 1) / 10}) if step == 1 else None
@@ -120,16 +143,24 @@ def simulated(folder: Path, asking: bool) -> tuple[Runner, PrepareStudy]:
 
     asks = [("x", DOMAIN.to_json())] if asking else []
     prepare = PrepareStudy(study="s", entry={}, space=None, code="", archive=None, study_dir=folder)
-    return SimulatedRunner(model, asks=asks), prepare
+    return SimulatedRunner(model, asks=asks), prepare, Slot()
 
 
-@pytest.fixture(params=[real, simulated], ids=["node-agent", "simulated"])
+@pytest.fixture(scope="module")
+def one_node() -> Iterator[None]:
+    with ray_cluster() as cluster:
+        cluster.add()
+        connect(cluster.address)
+        yield
+        disconnect()
+
+
+@pytest.fixture(params=[real, over_ray, simulated], ids=["node-agent", "ray", "simulated"])
 def table(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., Table]]:
     made: list[Table] = []
 
     def make(*, asking: bool = False) -> Table:
-        runner, prepare = request.param(tmp_path, asking)
-        made.append(Table(runner, prepare))
+        made.append(Table(*request.param(tmp_path, asking, request)))
         return made[-1]
 
     yield make

@@ -18,6 +18,7 @@ DOWN = Objective(metric="score", direction="minimize")
 REQUIRED: dict[str, dict[str, object]] = {
     "asha": {"max_epochs": 9},
     "hyperband": {"max_epochs": 9},
+    "freeze_thaw": {"max_epochs": 9},
     "percentile": {"keep_percent": 25.0},
     "threshold": {"upper": 5.0},
     "optuna:PercentilePruner": {"percentile": 25.0},
@@ -138,7 +139,7 @@ def test_a_constant_objective_stops_nobody_for_being_worse(name: str) -> None:
         rule.observe(number, 1, 10.0 if name not in ("threshold", "optuna:ThresholdPruner") else 1.0)
     actions = [rule.verdict(number, can_pause=False).action for number in range(9)]
     assert actions[0] == "continue"
-    is_halving = any(word in name.lower() for word in ("asha", "hyperband", "halving"))
+    is_halving = any(word in name.lower() for word in ("asha", "hyperband", "halving", "freeze_thaw"))
     assert is_halving or set(actions) == {"continue"}
 
 

@@ -7,10 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from shoal.search.spec import Objective
+from shoal.search import strategies
+from shoal.search.spec import Chosen, Objective
 from shoal.search.strategies.fronts import front_ranks
 from shoal.search.strategies.improvement import log_improvement
-from shoal.search.strategies.port import Result
+from shoal.search.strategies.port import Pending, Result
 from shoal.search.strategies.told import CLIP, Told, standardised
 from shoal.spaces import Float, Space
 
@@ -100,3 +101,38 @@ def test_fronts_come_before_crowding() -> None:
     assert sorted(ranks[[1, 5]].tolist()) == [2.0, 3.0]
     assert ranks[3] == 4.0 and ranks[4] == 5.0
     assert len(front_ranks([None, None])) == 0
+
+
+def test_trials_under_way_teach_what_their_curves_would_come_to() -> None:
+    """A paused trial may never end; what it has shown counts, and one without a report is only in the way."""
+    space = Space(x=Float(0.0, 1.0))
+    told = Told((Objective(metric="loss", direction="minimize"),))
+    config = space.configuration({"x": 0.5})
+    curve = ((1, 4.0), (2, 3.0), (3, 2.0))
+    told.tell([Result(number=0, config=config, state="completed", values=(2.0,), curve=curve)])
+    waiting = [
+        Pending(number=1, config=config, curve=((1, 4.0),)),
+        Pending(number=2, config=config),
+        Pending(number=3, config=config, curve=((1, math.nan),)),
+    ]
+    left = told.watch(waiting)
+    assert [trial.number for trial in left] == [2]
+    assert [lesson.number for lesson in told.lessons()] == [0, 1, 3]
+    losses = told.losses(np.random.default_rng(0))
+    assert losses[1] == pytest.approx(2.0) and np.isfinite(losses).all()
+    told.tell([Result(number=1, config=config, state="completed", values=(1.0,), curve=((1, 4.0), (3, 1.0)))])
+    assert told.watch([]) == [] and [lesson.number for lesson in told.lessons()] == [0, 1]
+
+
+@pytest.mark.parametrize("name", ["random_forest", "bayesian", "evolution", "portfolio"])
+def test_a_study_whose_trials_are_all_paused_is_learned_from(name: str) -> None:
+    """Under ASHA hardly a trial ever ends: the model has to come in all the same."""
+    options = {"population": 8} if name == "evolution" else {"n_startup_trials": 8}
+    objectives = (Objective(metric="loss", direction="minimize"),)
+    strategy = strategies.make(Chosen(name=name, options=options), SPACE, objectives, seed=1)
+    paused = [
+        Pending(number=number, config=SPACE.configuration({"x": number / 12}), curve=((1, abs(number / 12 - 0.5)),))
+        for number in range(12)
+    ]
+    (proposal,) = strategy.ask(12, 1, paused, 5)
+    assert "random" not in proposal.reason

@@ -71,7 +71,8 @@ def test_process_sees_which_parameter_matters() -> None:
     assert found.log_weights[0] > found.log_weights[1:].max() + 1.0
     posterior = Posterior(features, losses, numeric, found)
     assert np.abs(posterior.mean(features) - losses).max() < 0.2
-    assert posterior.log_improvement(rng.random((5, 3))).shape == (5,)
+    mean, deviation = posterior.moments(rng.random((5, 3)))
+    assert mean.shape == deviation.shape == (5,) and np.all(deviation > 0)
 
 
 def test_process_takes_repeated_rows_and_constant_losses() -> None:
@@ -79,7 +80,7 @@ def test_process_takes_repeated_rows_and_constant_losses() -> None:
     features = np.zeros((6, 2))
     numeric = np.array([True, False])
     found = fitted(features, np.zeros(6), numeric, Hyperparameters.prior(2))
-    assert np.isfinite(Posterior(features, np.zeros(6), numeric, found).log_improvement(np.ones((3, 2)))).all()
+    assert np.isfinite(Posterior(features, np.zeros(6), numeric, found).moments(np.ones((3, 2)))).all()
 
 
 def test_forest_believes_pending_trials_to_be_as_expected() -> None:

@@ -7,10 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shoal.benchmarks.multi_fidelity import DOWN, FULL_TRAININGS, READ_AT, OneDevice, one_run
 from shoal.benchmarks.search_tasks import SIX, SMOKE, TWELVE, MissingDataError, Task, anchors
+from shoal.benchmarks.search_tasks.curves import CurveTask
 from shoal.benchmarks.search_tasks.data import folder
 from shoal.benchmarks.search_tasks.tables import looked_up
-from shoal.spaces import Categorical, Ordinal, Space
+from shoal.search import strategies
+from shoal.search.spec import Budget, Chosen, EntryPoint, StudySpec
+from shoal.search.study_state import StudyState
+from shoal.spaces import Categorical, Configuration, Float, Ordinal, Space
 
 LINES = """method,task,seed,regret_25,regret_50,regret_100,median_ask_cpu_ms
 tpe,cash_1501,0,0.5,0.4,0.30,5
@@ -52,3 +57,27 @@ def test_tables_are_read_in_the_order_of_the_grid() -> None:
     assert {task.noisy(second, rng) for _ in range(40)} == {1.0, 3.0}
     assert {task.noisy(space.configuration({"size": 2, "kind": "a"}), rng) for _ in range(20)} == {2.0}
     assert task.regret(5.0) == 2.0 and task.regret(-1.0) == 0.0
+
+
+def test_a_study_on_one_device_pays_every_epoch_once() -> None:
+    """A paused trial goes on where it was; the budget is met to the epoch; the regret is of the best epoch so far."""
+    space = Space(x=Float(0.0, 1.0))
+    trained: list[float] = []
+
+    def curve(config: Configuration) -> np.ndarray:
+        trained.append(config["x"])
+        return abs(config["x"] - 0.3) + 1.0 / np.arange(1, 10)
+
+    task = CurveTask(name="made up", space=space, epochs=9, curve=curve, best=1.0 / 9, median=0.5)
+    regrets = one_run(task, "random", {}, "asha", {}, seed=1)
+    assert list(regrets) == list(READ_AT) and sorted(regrets.values(), reverse=True) == list(regrets.values())
+    assert len(set(trained)) > 2 * FULL_TRAININGS, "most trials were not trained in full"
+    spec = StudySpec(
+        name="s", space=space.to_json(), objectives=DOWN, entry=EntryPoint(kind="trial", module="m", function="f"),
+        strategy=Chosen(name="random"), early_stopping=Chosen(name="asha", options={"max_epochs": 9}),
+        budget=Budget(trials=None, study_time_limit_s=1e9), seed=1,
+    )  # fmt: skip
+    state = StudyState.create(spec)
+    losses = OneDevice(task, state, strategies.make(spec.strategy, space, DOWN, seed=1)).losses(100)
+    assert len(losses) == 100 == sum(record.last_step for record in state.trials.values())
+    assert any(record.generation > 1 for record in state.trials.values())
