@@ -1,10 +1,12 @@
-"""optuna-dashboard on the same trials, in the same browser. It is installed apart: pip install optuna-dashboard."""
+"""optuna-dashboard on the same trials, in the same browser. It comes with the extra `peers`."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.error
@@ -39,9 +41,9 @@ def measure_peers(trials: int) -> dict[str, dict[str, float | int]]:
     Raises:
         SystemExit: optuna-dashboard is not installed.
     """
-    program = shutil.which("optuna-dashboard")
+    program = shutil.which("optuna-dashboard", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if program is None:
-        raise SystemExit("optuna-dashboard is not installed; put it into this environment or one on the PATH.")
+        raise SystemExit("optuna-dashboard is not installed: pip install -c constraints.txt -e '.[peers]'")
     with tempfile.TemporaryDirectory() as folder:
         storage = f"sqlite:///{Path(folder) / 'optuna.db'}"
         _write_study(storage, trials)

@@ -94,5 +94,17 @@ def written(value: Value) -> str:
     return value if isinstance(value, str) else repr(value)
 
 
+def number_range(domain: Domain | None) -> str:
+    """The values of a domain of numbers in words; nothing where it is not known.
+
+    >>> number_range(Float(1e-4, 0.1, log=True)), number_range(Int(1, 9, step=2)), number_range(None)
+    ('0.0001 to 0.1, log', '1 to 9 by 2', '')
+    """
+    if not isinstance(domain, Float | Int):
+        return ""
+    step = "" if domain.step in (None, 1) else f" by {number(domain.step)}"
+    return f"{number(domain.low)} to {number(domain.high)}{step}{', log' if domain.log else ''}"
+
+
 def _written(value: Value) -> str:
     return repr(value)

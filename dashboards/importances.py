@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ..search.spec import Objective
+from ..search.transitions import TrialStatus
 from ..spaces import Domain
 from ..spaces.values import Value
-from .study_view import StudyView
+from .study_view import StudyView, is_finite
 
 if TYPE_CHECKING:
     from optuna.importance import BaseImportanceEvaluator
@@ -56,29 +57,56 @@ class Importance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """Ended trials as plain values, taken while the study's state may not change, evaluated afterwards."""
+    """Ended trials as plain values, taken while the study's state may not change, evaluated afterwards.
+
+    `stopped` of the rows are trials that were stopped or paused early.
+    """
 
     objective: Objective
     rows: tuple[Row, ...]
     domains: Mapping[str, Domain]
+    stopped: int = 0
+
+    @property
+    def completed(self) -> int:
+        return len(self.rows) - self.stopped
+
+    def told(self) -> str:
+        """Which trials these are, in words."""
+        if not self.stopped:
+            return f"{self.completed} completed trials"
+        return f"{self.completed} completed and {self.stopped} stopped or paused trials, by their last value"
 
 
-def sample(view: StudyView, *, with_stopped: bool = False) -> Sample:
+def sample(view: StudyView, *, with_stopped: bool | None = None, metric: str = "") -> Sample:
     """What `importances` needs of a study.
 
     Args:
         view: the study.
-        with_stopped: also trials that were stopped early, judged by their last value.
+        metric: which objective the values are of; empty: the first.
+        with_stopped: also trials that a rule has stopped or paused, judged by their last value; None: only while fewer
+            than 10 have completed, as early stopping may leave it at that for good.
+
+    Raises:
+        NotFound: the study has no such objective.
     """
-    rows = tuple(
-        (view.flat(t), t.value) for t in view.valued(with_stopped=with_stopped) if t.value is not None
-    )
+    objective = view.objective_named(metric)
+    completed = view.valued(with_stopped=False)
+    wanted = len(completed) < FEWEST if with_stopped is None else with_stopped
+    chosen = view.judged() if wanted else completed
+    values = [(t, value) for t in chosen if (value := view.value_of(t, objective)) is not None and is_finite(value)]
+    rows = tuple((view.flat(t), value) for t, value in values)
     domains = {path: domain for path in view.paths if (domain := view.domain(path)) is not None}
-    return Sample(objective=view.objective, rows=rows, domains=domains)
+    return Sample(
+        objective=objective,
+        rows=rows,
+        domains=domains,
+        stopped=sum(t.status is not TrialStatus.COMPLETED for t, _ in values),
+    )
 
 
 def importances(data: Sample, *, evaluator: Evaluator = "ped_anova", seed: int = 0) -> list[Importance]:
-    """Every parameter that varied, the most important first; none with fewer than 10 trials.
+    """Every parameter that varied, the most important first; none with fewer than 10 trials or all values equal.
 
     Args:
         data: the trials.
@@ -91,7 +119,7 @@ def importances(data: Sample, *, evaluator: Evaluator = "ped_anova", seed: int =
     rows = data.rows
     if len(rows) > limit:
         rows = tuple(rows[i] for i in np.linspace(0, len(rows) - 1, limit).astype(int))
-    if len(rows) < FEWEST:
+    if len(rows) < FEWEST or len({value for _, value in rows}) == 1:
         return []
     paths = _varied(data, rows, everywhere=evaluator != "ped_anova")
     trials = _frozen(data, paths, rows)
@@ -106,6 +134,13 @@ def importances(data: Sample, *, evaluator: Evaluator = "ped_anova", seed: int =
         for path, share in whole.items()
     ]
     return sorted(found, key=lambda one: (-one.share, one.path))
+
+
+def why_none(data: Sample) -> str:
+    """Why there is no importance, in a sentence."""
+    if len(data.rows) < FEWEST:
+        return f"It takes at least {FEWEST} ended trials with a value; so far there are {data.told()}."
+    return f"No parameter tells the {data.told()} apart."
 
 
 def _varied(data: Sample, rows: Sequence[Row], *, everywhere: bool) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from ..errors import ShoalError
 from ..search.spec import Json
 from ..search.transitions import TrialStatus
+from ..search.trial_record import TrialRecord
 from . import pages
 from .axes import written
 from .figures import STUDY_FIGURES, dumped, figure_json, study_figure
@@ -18,6 +19,9 @@ from .terminal.figures import duration, number
 
 FOLDER = Path(pages.__file__).parent
 FIGURES = tuple(name for name in STUDY_FIGURES if name != "trial_curve")
+WIDE = ("parallel_coordinates", "slices", "gantt", "architecture")
+"""Figures that take the whole width of the page."""
+
 BEST_ROWS = 50
 
 SCRIPT = """
@@ -25,7 +29,7 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 document.documentElement.dataset.theme = dark.matches ? "dark" : "light";
 for (const [name, figure] of Object.entries(JSON.parse(document.getElementById("figures").textContent))) {
   figure.layout.font.color = getComputedStyle(document.documentElement).getPropertyValue("--text").trim();
-  Plotly.newPlot("plot-" + name, figure.data, figure.layout, { responsive: true, displaylogo: false });
+  Plotly.newPlot("plot-" + name, figure.data, figure.layout, { responsive: true, displayModeBar: false });
 }
 """
 
@@ -38,7 +42,7 @@ def report(view: StudyView) -> str:
     """
     drawn = {name: figure_json(study_figure(view, name)) for name in FIGURES}
     charts = "\n".join(
-        f'<section class="chart"><div class="plot" id="plot-{name}"></div></section>' for name in drawn
+        f'<section class="{_class_of(name)}"><div class="plot" id="plot-{name}"></div></section>' for name in drawn
     )
     title = html.escape(view.name)
     return "\n".join(
@@ -88,15 +92,24 @@ def facts(view: StudyView) -> str:
             f"trial {best.number}" if best is not None else "no trial has completed",
         ),
     ]
-    if best is not None:
-        parameters = " ".join(f"{path}={written(value)}" for path, value in view.flat(best).items())
-        boxes.append(("best configuration", "", parameters or "(no parameters)"))
     inner = "".join(
         f'<div class="fact"><div class="name">{_text(name)}</div><div class="value">{_text(value)}</div>'
         f'<div class="more">{_text(more)}</div></div>'
         for name, value, more in boxes
     )
-    return f'<div class="facts">{inner}</div>'
+    return f'<div class="facts">{inner}{_configuration(view, best)}</div>'
+
+
+def _configuration(view: StudyView, best: TrialRecord | None) -> str:
+    """The best trial's parameters, each kept in one piece."""
+    if best is None:
+        return ""
+    pairs = "".join(
+        f'<span><span class="quiet">{_text(path)}=</span>{_text(written(value))}</span>'
+        for path, value in view.flat(best).items()
+    )
+    inner = f'<span class="pairs">{pairs}</span>' if pairs else "(no parameters)"
+    return f'<div class="fact wide"><div class="name">best configuration</div><div class="more">{inner}</div></div>'
 
 
 def trials_table(view: StudyView, rows: int = BEST_ROWS) -> str:
@@ -131,6 +144,10 @@ def script_safe(body: Json) -> str:
     '"\\\\u003c/script>"'
     """
     return dumped(body).decode().replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _class_of(figure: str) -> str:
+    return "chart wide" if figure in WIDE else "chart"
 
 
 def _row(cells: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from ..errors import ShoalError
+from ..errors import NotFound, ShoalError
 from ..search.spec import Objective
 from ..search.study_data import StudyData
 from ..search.transitions import TrialStatus
@@ -59,6 +59,25 @@ class StudyView:
     def objective(self) -> Objective:
         return self.state.spec.objective
 
+    def objective_named(self, metric: str) -> Objective:
+        """The objective of this metric; empty: the first.
+
+        Raises:
+            NotFound: the study has no such objective.
+        """
+        objectives = {one.metric: one for one in self.state.spec.objectives}
+        if metric and metric not in objectives:
+            raise NotFound(f"study {self.name} has no objective {metric!r}.", f"It has {', '.join(objectives)}.")
+        return objectives[metric] if metric else self.objective
+
+    def value_of(self, trial: TrialRecord, objective: Objective) -> float | None:
+        """What a trial is judged by in one objective: at its end, or by its last report."""
+        if objective is self.objective:
+            return trial.value
+        if trial.values is not None:
+            return (trial.named_values or {}).get(objective.metric)
+        return next((v for _, v in reversed(trial.curve_of(objective.metric)) if v is not None), None)
+
     @property
     def trials(self) -> list[TrialRecord]:
         """Every trial, by number."""
@@ -80,6 +99,15 @@ class StudyView:
             self._valued = [t for t in self.ended_trials if t.status in wanted and is_finite(t.value)]
             self._valued_seq = self.state.last_seq
         return [t for t in self._valued if with_stopped or t.status is TrialStatus.COMPLETED]
+
+    def keeps_bounds(self, trial: TrialRecord) -> bool:
+        """Does an ended trial keep all outcome constraints?"""
+        return not self.state.spec.constraints or self.state.excess(trial) == 0
+
+    def judged(self) -> list[TrialRecord]:
+        """`valued()`, and the paused trials with a finite value so far: of many a rule will ask no more."""
+        paused = (self.state.trials[number] for number in self.state.numbers(TrialStatus.PAUSED))
+        return [*self.valued(), *(t for t in paused if is_finite(t.value))]
 
     @property
     def space(self) -> Space | None:

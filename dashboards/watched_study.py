@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..errors import JournalError, NotFound
-from ..search.events import Event, StudyCreated
-from ..search.fold import StudyFold
+from ..search.events import Event
 from ..search.journal.port import JournalReader
-from ..search.replay import Onlooker
-from ..search.spec import StudySpec
+from ..search.replay import begin_study, catch_up
 from .intervals import Intervals
 from .study_view import StudyView
 
@@ -26,7 +23,7 @@ class WatchedStudy:
     """
 
     def __init__(self, journal: JournalReader, study: str) -> None:
-        self._state = StudyFold(_first_spec(journal, study), lambda chosen, objective: Onlooker())
+        self._state = begin_study(journal, study)
         self._intervals = Intervals()
         self.view = StudyView(self._state, self._intervals)
         self.name = study
@@ -37,24 +34,6 @@ class WatchedStudy:
         """The last event taken in."""
         return self._state.last_seq
 
-    def catch_up(self, journal: JournalReader, observe: Callable[[Event], None] | None = None) -> int:
-        """Take in what the journal has beyond this; how many events that were."""
-        count = 0
-        for seq, event in journal.read(self.name, self._state.last_seq):
-            self._state.apply(event, seq)
-            self._intervals.observe(event)
-            if observe is not None:
-                observe(event)
-            count += 1
-        return count
-
-
-def _first_spec(journal: JournalReader, study: str) -> StudySpec:
-    for _, event in journal.read(study):
-        if isinstance(event, StudyCreated):
-            return StudySpec.from_json(event.spec)
-        raise JournalError(
-            f"study {study!r} begins with {type(event).__name__} instead of its creation.",
-            "The journal is damaged: go on from a copy.",
-        )
-    raise NotFound(f"no study {study!r} in the journal.", "List the studies with: shoal ls")
+    def catch_up(self, journal: JournalReader, *observers: Callable[[Event], None]) -> int:
+        """Take in what the journal has beyond this and tell the observers each event; how many they were."""
+        return catch_up(self._state, journal, self._intervals.observe, *observers)

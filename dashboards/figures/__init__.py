@@ -7,7 +7,7 @@ from .architecture import architecture
 from .catalogue import POOL_FIGURES, STUDY_FIGURES, Options, importance_figure, pool_figure, study_figure
 from .compare import compare
 from .contour import contour
-from .gantt import gantt, utilisation
+from .gantt import gantt
 from .history import history
 from .importance import importance
 from .learning_curves import learning_curves
@@ -18,6 +18,7 @@ from .shares import shares
 from .slices import slices
 from .strict_json import dumped, figure_json
 from .trial_curve import trial_curve
+from .utilisation import utilisation
 
 __all__ = [
     "POOL_FIGURES",

@@ -15,7 +15,15 @@ from ..study_view import StudyView
 from .theme import BLUE, GREY, SERIES, empty, figure, literal
 
 LINES_IN_A_BOX = 6
-BOXES = 12
+BOXES = 48
+WIDTH = 12
+"""Of the drawing, in its own units; a line of text is about 0.3 of them high."""
+
+BOXES_IN_A_ROW = {False: 6, True: 3}
+"""Boxes beside each other, by whether the screen is narrow."""
+
+SETTINGS_IN_A_ROW = {False: 4, True: 2}
+
 ITEM = re.compile(r"(?P<name>[^\[\]]+)\[(?P<index>\d+)\](?:\.(?P<rest>.+))?$")
 EDGE = re.compile(r"(?:(?P<name>.+)\.)?edge_(?P<source>\d+)_(?P<target>\d+)$")
 
@@ -50,11 +58,12 @@ def parts_of(flat: Mapping[str, Value]) -> Parts:
     return parts
 
 
-def architecture(view: StudyView, *, number: int | None = None) -> go.Figure:
+def architecture(view: StudyView, *, number: int | None = None, narrow: bool = False) -> go.Figure:
     """The configuration of a trial.
 
     Args:
         number: the trial; None: the best completed one.
+        narrow: fewer boxes beside each other.
     """
     trial = view.state.best if number is None else view.state.trials.get(number)
     if trial is None:
@@ -64,7 +73,7 @@ def architecture(view: StudyView, *, number: int | None = None) -> go.Figure:
     if not flat:
         return empty(title, "It has no parameters.")
     parts = parts_of(flat)
-    sketch = _Sketch()
+    sketch = _Sketch(narrow=narrow)
     for name, ops in parts.cells.items():
         sketch.cell(name or "cell", ops)
     for name, items in parts.chains.items():
@@ -73,10 +82,10 @@ def architecture(view: StudyView, *, number: int | None = None) -> go.Figure:
         sketch.settings(parts.settings)
     hidden = {"visible": False, "fixedrange": True}
     layout = {
-        "xaxis": {**hidden, "range": [-0.3, BOXES + 0.3]},
-        "yaxis": {**hidden, "range": [-sketch.depth, 0.4]},
-        "height": int(70 + 62 * sketch.depth),
-        "margin": {"l": 14, "r": 14, "t": 44, "b": 12},
+        "xaxis": {**hidden, "range": [-0.1, WIDTH + 0.1]},
+        "yaxis": {**hidden, "range": [-sketch.depth, 0.2]},
+        "height": int(58 + 62 * sketch.depth),
+        "margin": {"l": 14, "r": 14, "t": 40, "b": 6},
         "shapes": sketch.shapes,
         "annotations": sketch.notes,
         "showlegend": False,
@@ -88,18 +97,19 @@ def architecture(view: StudyView, *, number: int | None = None) -> go.Figure:
 class _Sketch:
     """Boxes, arrows and texts from the top down; `depth` is how far down the drawing has come."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, narrow: bool) -> None:
+        self.narrow = narrow
         self.shapes: list[dict[str, Any]] = []
         self.notes: list[dict[str, Any]] = []
         self.depth = 0.0
 
     def chain(self, name: str, items: Mapping[int, list[str]]) -> None:
         self._heading(name)
-        shown = sorted(items.items())[: BOXES * 4]
+        shown = sorted(items.items())[:BOXES]
         most = max(min(len(lines), LINES_IN_A_BOX) for _, lines in shown)
         height = 0.5 + 0.27 * most
-        per_row = 6
-        width = BOXES / per_row
+        per_row = BOXES_IN_A_ROW[self.narrow]
+        width = WIDTH / per_row
         for at, (index, lines) in enumerate(shown):
             column = at % per_row
             if at and column == 0:
@@ -118,7 +128,7 @@ class _Sketch:
         last = max(target for _, target in ops)
         height = 0.9 + 0.55 * last
         middle = -self.depth - height / 2
-        gap = BOXES / (last + 1)
+        gap = WIDTH / (last + 1)
         colours = {op: SERIES[i % len(SERIES)] for i, op in enumerate(dict.fromkeys(ops.values()))}
         for (source, target), op in ops.items():
             x0, x1 = (source + 0.5) * gap, (target + 0.5) * gap
@@ -135,10 +145,11 @@ class _Sketch:
 
     def settings(self, lines: list[str]) -> None:
         self._heading("settings")
+        columns = SETTINGS_IN_A_ROW[self.narrow]
         for i, line in enumerate(lines[:60]):
-            row, column = divmod(i, 3)
-            self._text(column * BOXES / 3, -self.depth - 0.34 * row - 0.1, literal(line, 44), anchor="left")
-        self.depth += 0.34 * -(-min(len(lines), 60) // 3) + 0.4
+            row, column = divmod(i, columns)
+            self._text(column * WIDTH / columns, -self.depth - 0.34 * row - 0.1, literal(line, 44), anchor="left")
+        self.depth += 0.34 * -(-min(len(lines), 60) // columns) + 0.2
 
     def _heading(self, text: str) -> None:
         self._text(0, -self.depth, f"<b>{literal(text, 40)}</b>", anchor="left")

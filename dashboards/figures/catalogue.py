@@ -15,7 +15,7 @@ from ..study_view import StudyView
 from .architecture import architecture
 from .compare import compare
 from .contour import contour
-from .gantt import gantt, utilisation
+from .gantt import Colour, gantt
 from .history import By, history
 from .importance import importance
 from .learning_curves import CURVES, learning_curves
@@ -25,6 +25,7 @@ from .rungs import rungs
 from .shares import shares
 from .slices import slices
 from .trial_curve import trial_curve
+from .utilisation import utilisation
 
 Entry = TypeVar("Entry")
 
@@ -35,8 +36,8 @@ class Options:
 
     `by` is the x axis of histories, `paths` the parameters of slices and parallel coordinates, `x` and `y` those of a
     contour, `against` the second axis of a Pareto front, `number` a trial, `curves` how many curves are drawn one by
-    one, `with_stopped` and `evaluator` belong to the importance, `since` and `until` (seconds since the epoch) to the
-    chart of devices.
+    one, `with_stopped`, `metric` (see `sample`) and `evaluator` belong to the importance, `since` and `until` (seconds
+    since the epoch), `colour` and `utc_offset_s` to the chart of devices. `narrow` is for screens under 620 pixels.
 
     Raises:
         SpecError: a value that no figure takes.
@@ -49,16 +50,22 @@ class Options:
     against: str = ""
     number: int | None = None
     curves: int = CURVES
-    with_stopped: bool = False
+    with_stopped: bool | None = None
+    metric: str = ""
     evaluator: Evaluator = "ped_anova"
     since: float | None = None
     until: float | None = None
+    colour: Colour = "outcome"
+    utc_offset_s: float = 0.0
+    narrow: bool = False
 
     def __post_init__(self) -> None:
         if self.by not in get_args(By):
             raise SpecError(f"by={self.by!r} is unknown.", f"Use one of {', '.join(get_args(By))}.")
         if self.evaluator not in EVALUATORS:
             raise SpecError(f"evaluator={self.evaluator!r} is unknown.", f"Use one of {', '.join(EVALUATORS)}.")
+        if self.colour not in get_args(Colour):
+            raise SpecError(f"colour={self.colour!r} is unknown.", f"Use one of {', '.join(get_args(Colour))}.")
         if not 1 <= self.curves <= 200:
             raise SpecError(f"curves={self.curves} is outside 1 to 200.", "Use e.g. curves=20.")
 
@@ -68,28 +75,39 @@ NO_OPTIONS = Options()
 
 def importance_figure(view: StudyView, options: Options) -> go.Figure:
     """The importance, computed now: up to three seconds for 10,000 trials."""
-    found = importances(sample(view, with_stopped=options.with_stopped), evaluator=options.evaluator)
-    return importance(view, found=found, evaluator=options.evaluator, with_stopped=options.with_stopped)
+    data = sample(view, with_stopped=options.with_stopped, metric=options.metric)
+    return importance(importances(data, evaluator=options.evaluator), data=data, evaluator=options.evaluator)
+
+
+def _gantt(views: Sequence[StudyView], options: Options) -> go.Figure:
+    return gantt(
+        views,
+        since=options.since,
+        until=options.until,
+        number=options.number,
+        colour=options.colour,
+        utc_offset_s=options.utc_offset_s,
+    )
 
 
 STUDY_FIGURES: Mapping[str, Callable[[StudyView, Options], go.Figure]] = {
     "history": lambda view, o: history(view, by=o.by),
     "learning_curves": lambda view, o: learning_curves(view, curves=o.curves),
-    "parallel_coordinates": lambda view, o: parallel_coordinates(view, paths=o.paths),
-    "slices": lambda view, o: slices(view, paths=o.paths),
+    "parallel_coordinates": lambda view, o: parallel_coordinates(view, paths=o.paths, narrow=o.narrow),
+    "slices": lambda view, o: slices(view, paths=o.paths, narrow=o.narrow),
     "contour": lambda view, o: contour(view, x=o.x, y=o.y),
     "importance": importance_figure,
     "pareto": lambda view, o: pareto(view, against=o.against),
     "rungs": lambda view, o: rungs(view),
-    "gantt": lambda view, o: gantt([view], since=o.since, until=o.until),
-    "utilisation": lambda view, o: utilisation([view]),
-    "architecture": lambda view, o: architecture(view, number=o.number),
+    "gantt": lambda view, o: _gantt([view], o),
+    "utilisation": lambda view, o: utilisation([view], utc_offset_s=o.utc_offset_s),
+    "architecture": lambda view, o: architecture(view, number=o.number, narrow=o.narrow),
     "trial_curve": lambda view, o: trial_curve(view, number=_number(view, o)),
 }
 
 POOL_FIGURES: Mapping[str, Callable[[Sequence[StudyView], Options], go.Figure]] = {
-    "gantt": lambda views, o: gantt(views, since=o.since, until=o.until),
-    "utilisation": lambda views, o: utilisation(views),
+    "gantt": _gantt,
+    "utilisation": lambda views, o: utilisation(views, utc_offset_s=o.utc_offset_s),
     "shares": lambda views, o: shares(views),
     "compare": lambda views, o: compare(views, by=o.by),
 }

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from ...search.transitions import TrialStatus
 from ..study_view import StudyView
 from .history import By, improving, places_of
 from .theme import SERIES, empty, figure, literal, rounded, value_title
@@ -31,8 +30,7 @@ def compare(views: Sequence[StudyView], *, by: By = "trials") -> go.Figure:
     unit = ""
     for i, view in enumerate(alike):
         places, unit = places_of(view, by)
-        completed = (t for t in view.ended_trials if t.status is TrialStatus.COMPLETED)
-        steps = improving(view, completed)
+        steps = improving(view, view.ended_trials)
         if not steps:
             continue
         last = max(places.values())
@@ -40,6 +38,7 @@ def compare(views: Sequence[StudyView], *, by: By = "trials") -> go.Figure:
             {
                 "type": "scatter",
                 "mode": "lines+markers",
+                "showlegend": True,
                 "name": literal(view.name, 30),
                 "x": [rounded(x) for x in [*(places[number] for number, _ in steps), last]],
                 "y": [rounded(value) for _, value in [*steps, steps[-1]]],

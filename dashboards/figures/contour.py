@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import plotly.graph_objects as go
 
 from ..axes import Axis
 from ..study_view import StudyView
+from ..ticks import log_ticks
 from .theme import GOOD_TO_BAD, GREY, MARKERS, decimated, empty, figure, literal, rounded, shown
 
 CELLS = 24
@@ -31,14 +33,15 @@ def contour(view: StudyView, *, x: str = "", y: str = "") -> go.Figure:
         return empty(title, "It takes two parameters.")
     x_axis, y_axis = view.axis(across), view.axis(up)
     points = []
-    for trial in view.valued():
+    for trial in view.judged():
         flat = view.flat(trial)
         if across in flat and up in flat:
             px, py = x_axis.place(flat[across]), y_axis.place(flat[up])
             if px is not None and py is not None and trial.value is not None:
                 points.append((px, py, trial.value, trial.number))
     if len(points) < FEWEST:
-        return empty(title, f"Fewer than {FEWEST} ended trials have both {literal(across, 30)} and {literal(up, 30)}.")
+        both = f"{literal(across, 30)} and {literal(up, 30)}"
+        return empty(title, f"Fewer than {FEWEST} trials with a value have both {both}.")
     values = np.array([v for _, _, v, _ in points])
     xs, grid_x = _coordinates(x_axis, [p[0] for p in points])
     ys, grid_y = _coordinates(y_axis, [p[1] for p in points])
@@ -109,6 +112,6 @@ def _look(axis: Axis, grid: np.ndarray) -> dict[str, Any]:
         few = decimated(list(enumerate(axis.labels)), 12)
         return look | {"tickvals": [i for i, _ in few], "ticktext": [literal(text, 16) for _, text in few]}
     if axis.kind == "log":
-        ticks = decimated([float(v) for v in grid], 5)
-        return look | {"tickvals": ticks, "ticktext": [shown(10**t) for t in ticks]}
+        ticks = log_ticks(10 ** float(grid[0]), 10 ** float(grid[-1]))
+        return look | {"tickvals": [math.log10(t) for t in ticks], "ticktext": [shown(t) for t in ticks]}
     return look

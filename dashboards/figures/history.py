@@ -45,7 +45,7 @@ def history(view: StudyView, *, by: By = "trials") -> go.Figure:
     if not drawn:
         return empty(title, "No trial has ended with a value yet.")
     places, unit = places_of(view, by)
-    improvements = improving(view, (t for t in ended if t.status is TrialStatus.COMPLETED))
+    improvements = improving(view, ended)
     shown_trials = decimated(drawn, MARKERS, keep=[view.state.trials[number] for number, _ in improvements])
     traces = [
         _markers(view, [t for t in shown_trials if t.status is status], status, places)
@@ -55,15 +55,19 @@ def history(view: StudyView, *, by: By = "trials") -> go.Figure:
         traces.append(_line(improvements, places, last=max(places.values())))
     left_out = sum(1 for t in ended if t.value is not None and not is_finite(t.value))
     left_out_note = f"{left_out} with a value that is not finite left out" if left_out else ""
-    note = noted(thinned(len(shown_trials), len(drawn)), left_out_note)
+    bounds = ", ".join(str(constraint) for constraint in view.state.spec.constraints)
+    line_note = f"the line is of trials with {literal(bounds, 60)}" if bounds else ""
+    note = noted(thinned(len(shown_trials), len(drawn)), left_out_note, line_note)
     axes = {"xaxis": {"title": {"text": unit}}, "yaxis": {"title": {"text": value_title(view.objective)}}}
     return figure(title, [t for t in traces if t["x"]], axes, note=note)
 
 
 def improving(view: StudyView, trials: Iterable[TrialRecord]) -> list[tuple[int, float]]:
-    """(number, value) of each trial that was better than all before it."""
+    """(number, value) of each completed trial within the constraints that was better than all before it."""
     found: list[tuple[int, float]] = []
     for trial in trials:
+        if trial.status is not TrialStatus.COMPLETED or not view.keeps_bounds(trial):
+            continue
         value = trial.value
         if value is not None and is_finite(value) and (not found or view.objective.better(value, found[-1][1])):
             found.append((trial.number, value))

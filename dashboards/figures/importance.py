@@ -6,27 +6,27 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from ..importances import FEWEST, Importance
-from ..study_view import StudyView
-from .theme import BLUE, GREY, empty, figure, literal, rounded
+from ..importances import MOST_TRIALS, Evaluator, Importance, Sample, why_none
+from .theme import BLUE, GREY, empty, figure, literal, noted, rounded
 
 BARS = 20
 
 
-def importance(view: StudyView, *, found: list[Importance], evaluator: str, with_stopped: bool) -> go.Figure:
+def importance(found: list[Importance], *, data: Sample, evaluator: Evaluator) -> go.Figure:
     """Bars with 90 % intervals; the label says how many trials each is from.
 
     Args:
-        view: the study.
         found: what `importances` computed; it is slow, so callers keep it.
-        evaluator, with_stopped: what it was computed with, for the title.
+        data: what it was computed from.
+        evaluator: what it was computed with.
     """
-    title = "Importance"
-    trials = "completed or stopped trials" if with_stopped else "completed trials"
+    title = f"Importance for {literal(data.objective.metric, 40)}"
     if not found:
-        return empty(title, f"It takes at least {FEWEST} {trials} and two values of a parameter.")
+        return empty(title, why_none(data))
     bars = sorted(found, key=lambda one: one.share)[-BARS:]
-    note = f"{literal(evaluator)}, {trials}; lines are 90 % intervals"
+    limit = MOST_TRIALS[evaluator]
+    judged = f"{limit} of them were judged" if len(data.rows) > limit else ""
+    note = noted(f"{evaluator} over {data.told()}", judged, "lines are 90 % intervals")
     trace: dict[str, Any] = {
         "type": "bar",
         "orientation": "h",

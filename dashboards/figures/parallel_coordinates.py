@@ -16,7 +16,9 @@ from ..axes import Axis
 from ..study_view import StudyView
 from .theme import GOOD_TO_BAD, GREY, decimated, empty, figure, literal, noted, shown, thinned
 
-DIMENSIONS = 12
+DIMENSIONS = {False: 12, True: 5}
+"""Parameters, by whether the screen is narrow."""
+
 LINES = 300
 """Lines beyond this many are a solid block of colour."""
 
@@ -24,21 +26,24 @@ NOT_ACTIVE = -0.1
 """Height at which a line passes a parameter that its trial does not have; the axes reach from 0 to 1."""
 
 
-def parallel_coordinates(view: StudyView, *, paths: Sequence[str] = (), limit: int = LINES) -> go.Figure:
+def parallel_coordinates(
+    view: StudyView, *, paths: Sequence[str] = (), limit: int = LINES, narrow: bool = False
+) -> go.Figure:
     """Lines across up to 12 parameters and the objective, coloured from the best seventh to the worst.
 
     Args:
         paths: which parameters; empty: the first ones of the space.
+        narrow: up to 5 parameters, which is what a phone has room for.
         limit: how many trials are drawn: a third of them the best ones, the others evenly spread.
     """
     title = "Parallel coordinates"
     known = view.paths
-    chosen = [path for path in paths if path in known] or known[:DIMENSIONS]
-    trials = view.valued()
+    chosen = [path for path in paths if path in known] or known[: DIMENSIONS[narrow]]
+    trials = view.judged()
     if not chosen:
         return empty(title, "The study has no parameters.")
     if not trials:
-        return empty(title, "No trial has ended with a value yet.")
+        return empty(title, "No trial has a value yet.")
     ranked = sorted(trials, key=lambda t: (_loss(view, t), t.number))
     drawn = decimated(ranked, limit - limit // 3, keep=ranked[: limit // 3])
     axes = [view.axis(path) for path in chosen]
@@ -46,15 +51,19 @@ def parallel_coordinates(view: StudyView, *, paths: Sequence[str] = (), limit: i
     values = _Scale(Axis(path="", kind="linear"), [t.value for t in drawn])
     traces = _lines(view, drawn, axes, scales, values)
     names = [literal(path, 22) for path in chosen] + [f"<b>{literal(view.objective.metric, 22)}</b>"]
+    staggered = [name if i % 2 == 0 else f"<br>{name}" for i, name in enumerate(names)]
     remark = noted(thinned(len(drawn), len(trials)), thinned(len(chosen), len(known), "parameters"))
     layout = {
         "xaxis": {
             "tickvals": list(range(len(names))),
-            "ticktext": names,
-            "range": [-0.35, len(names) - 0.65],
+            "ticktext": staggered,
+            "tickangle": 0,
+            "range": [-0.4, len(names) - 0.55],
             "showgrid": False,
             "zeroline": False,
+            "showline": False,
         },
+        "margin": {"l": 14, "r": 14, "b": 84},
         "yaxis": {"visible": False, "range": [NOT_ACTIVE - 0.05, 1.05]},
         "shapes": [_pole(i) for i in range(len(names))],
         "annotations": [note for i, scale in enumerate([*scales, values]) for note in scale.notes(i)],

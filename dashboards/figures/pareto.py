@@ -15,15 +15,18 @@ from ..study_view import StudyView, is_finite
 from .history import hover
 from .theme import COLOUR, GREY, MARKERS, SHAPE, decimated, empty, figure, literal, rounded, value_title
 
+ENDED = (TrialStatus.COMPLETED, TrialStatus.STOPPED)
+OUTSIDE = "outside of the constraints"
+
 Measure = Callable[[TrialRecord], float | None]
 
 
 def pareto(view: StudyView, *, against: str = "") -> go.Figure:
-    """Trials and those of them that no other one beats in both.
+    """Trials, and those of them that no other one beats in both; trials outside of the constraints are drawn apart.
 
     Args:
-        against: "run_s", "gpu_s", "epochs" (less is better), or a reported metric (less is better). Empty: the second
-            objective, or without one GPU-seconds (wall seconds where no trial had a GPU).
+        against: another objective, or "run_s", "gpu_s", "epochs" (less is better), or a reported metric (less is
+            better). Empty: the second objective, or without one GPU-seconds (wall seconds where no trial had a GPU).
     """
     title = "Pareto front"
     name, measure, less_is_better = _measure(view, against)
@@ -36,24 +39,27 @@ def pareto(view: StudyView, *, against: str = "") -> go.Figure:
         assert cost is not None and trial.value is not None
         return (cost if less_is_better else -cost, view.objective.loss(trial.value), trial.number)
 
-    front = undominated([key(t) for t in trials])
-    by_number = {t.number: t for t in trials}
-    best = [by_number[number] for _, _, number in front]
+    kept = [t for t in trials if view.keeps_bounds(t)]
+    best = [view.state.trials[number] for _, _, number in undominated([key(t) for t in kept])]
     drawn = decimated(trials, MARKERS, keep=best)
+    groups = {
+        **{str(s): (COLOUR[s], SHAPE[s], [t for t in drawn if t.status is s and view.keeps_bounds(t)]) for s in ENDED},
+        OUTSIDE: (GREY, "circle-open", [t for t in drawn if not view.keeps_bounds(t)]),
+    }
     traces: list[dict[str, Any]] = [
         {
             "type": "scatter",
             "mode": "markers",
-            "name": str(status),
+            "name": what,
             "x": [rounded(measure(t)) for t in members],
             "y": [rounded(t.value) for t in members],
             "customdata": [t.number for t in members],
             "hovertext": [hover(view, t) for t in members],
             "hoverinfo": "text",
-            "marker": {"color": COLOUR[status], "symbol": SHAPE[status], "size": 6, "opacity": 0.6},
+            "marker": {"color": colour, "symbol": shape, "size": 6, "opacity": 0.6},
         }
-        for status in (TrialStatus.COMPLETED, TrialStatus.STOPPED)
-        if (members := [t for t in drawn if t.status is status])
+        for what, (colour, shape, members) in groups.items()
+        if members
     ]
     traces.append(
         {
@@ -67,7 +73,9 @@ def pareto(view: StudyView, *, against: str = "") -> go.Figure:
         }
     )
     axes = {"xaxis": {"title": {"text": name}}, "yaxis": {"title": {"text": value_title(view.objective)}}}
-    return figure(title, traces, axes)
+    others = len(view.state.spec.objectives) - 2
+    note = f"in two of {others + 2} objectives; over all of them the front has {len(view.state.front)} trials"
+    return figure(title, traces, axes, note=note if others > 0 else "")
 
 
 def undominated(points: list[tuple[float, float, int]]) -> list[tuple[float, float, int]]:

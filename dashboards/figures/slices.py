@@ -8,8 +8,10 @@ from typing import Any
 import plotly.graph_objects as go
 
 from ...search.transitions import TrialStatus
+from ...search.trial_record import TrialRecord
 from ..axes import Axis
 from ..study_view import StudyView
+from ..ticks import log_ticks
 from .theme import (
     AXIS,
     COLOUR,
@@ -26,29 +28,32 @@ from .theme import (
 )
 
 PARAMETERS = 9
-COLUMNS = 3
+COLUMNS = {False: 3, True: 2}
+"""Charts beside each other, by whether the screen is narrow."""
+
 GAP = 0.05
 
 
-def slices(view: StudyView, *, paths: Sequence[str] = ()) -> go.Figure:
-    """A small chart for each of up to 9 parameters: values of ended trials against it.
+def slices(view: StudyView, *, paths: Sequence[str] = (), narrow: bool = False) -> go.Figure:
+    """A small chart for each of up to 9 parameters: values of trials against it.
 
     Args:
         paths: which parameters; empty: the first ones of the space.
+        narrow: two charts beside each other instead of three.
     """
     title = "Slices"
     known = view.paths
     chosen = [path for path in paths if path in known][:PARAMETERS] or known[:PARAMETERS]
     if not chosen:
         return empty(title, "The study has no parameters.")
-    trials = view.valued()
+    trials = view.judged()
     if not trials:
-        return empty(title, "No trial has ended with a value yet.")
+        return empty(title, "No trial has a value yet.")
     best = [view.state.best] if view.state.best else []
     drawn = decimated(trials, MARKERS // len(chosen), keep=best)
-    columns = min(COLUMNS, len(chosen))
+    columns = min(COLUMNS[narrow], len(chosen))
     rows = -(-len(chosen) // columns)
-    layout: dict[str, Any] = {"height": 90 + 190 * rows, "margin": {"l": 62, "r": 14, "t": 64, "b": 60}}
+    layout: dict[str, Any] = {"height": 90 + 190 * rows, "margin": {"l": 62, "r": 14, "t": 64, "b": 30}}
     traces: list[dict[str, Any]] = []
     for i, path in enumerate(chosen):
         axis = view.axis(path)
@@ -56,7 +61,7 @@ def slices(view: StudyView, *, paths: Sequence[str] = ()) -> go.Figure:
         column, row = i % columns, i // columns
         width, height = 1 / columns, 1 / rows
         layout[f"xaxis{suffix}"] = {
-            **_x_axis(axis),
+            **_x_axis(axis, [place for place in (_place(view, axis, t) for t in drawn) if place is not None]),
             "domain": [column * width + (GAP / 2 if column else 0), (column + 1) * width - GAP / 2],
             "anchor": f"y{suffix}",
         }
@@ -72,8 +77,9 @@ def slices(view: StudyView, *, paths: Sequence[str] = ()) -> go.Figure:
     return figure(title, traces, layout, note=thinned(len(drawn), len(trials)))
 
 
-def _x_axis(axis: Axis) -> dict[str, Any]:
+def _x_axis(axis: Axis, places: Sequence[float]) -> dict[str, Any]:
     look: dict[str, Any] = {**AXIS, "title": {"text": literal(axis.path, 36), "standoff": 4, "font": {"size": 11}}}
+    look["exponentformat"] = "e"
     if axis.kind == "listed":
         count = len(axis.labels)
         few = decimated(list(enumerate(axis.labels)), 12)
@@ -81,20 +87,27 @@ def _x_axis(axis: Axis) -> dict[str, Any]:
         look["range"] = [-0.5, count - 0.5]
     elif axis.kind == "log":
         look["type"] = "log"
+        if places:
+            ticks = log_ticks(min(places), max(places))
+            look |= {"tickvals": ticks, "ticktext": [shown(tick) for tick in ticks]}
     return look
 
 
+def _place(view: StudyView, axis: Axis, trial: TrialRecord) -> float | None:
+    flat = view.flat(trial)
+    return axis.place(flat[axis.path]) if axis.path in flat else None
+
+
 def _markers(
-    view: StudyView, axis: Axis, drawn: Sequence[Any], suffix: str, *, named: bool
+    view: StudyView, axis: Axis, drawn: Sequence[TrialRecord], suffix: str, *, named: bool
 ) -> list[dict[str, Any]]:
     traces = []
-    for status in (TrialStatus.STOPPED, TrialStatus.COMPLETED):
+    present = {trial.status for trial in drawn}
+    for status in (s for s in (TrialStatus.STOPPED, TrialStatus.PAUSED, TrialStatus.COMPLETED) if s in present):
         points = [
             (place, trial)
             for trial in drawn
-            if trial.status is status
-            and axis.path in (flat := view.flat(trial))
-            and (place := axis.place(flat[axis.path])) is not None
+            if trial.status is status and (place := _place(view, axis, trial)) is not None
         ]
         if not points and not named:
             continue

@@ -19,6 +19,10 @@ from ..redaction import redacted
 
 Item = TypeVar("Item")
 
+# Plotly imports this class when it is first used; two threads that do so at once can deadlock in circular imports, so
+# it is done here, by the one thread that imports this module.
+Figure = go.Figure
+
 BLUE, ORANGE, GREEN, VERMILION = "#0072b2", "#e69f00", "#009e73", "#d55e00"
 PURPLE, SKY, YELLOW, GREY = "#cc79a7", "#56b4e9", "#f0e442", "#8a8f98"
 SERIES = (BLUE, ORANGE, GREEN, PURPLE, VERMILION, SKY, YELLOW, GREY)
@@ -37,6 +41,8 @@ COLOUR: dict[str, str] = {
     TrialStatus.CANCELLED: GREY,
     TrialStatus.INFEASIBLE: GREY,
     "lost": YELLOW,
+    "resized": SKY,
+    "preempted": GREY,
 }
 SHAPE: dict[str, str] = {
     TrialStatus.COMPLETED: "circle",
@@ -48,6 +54,8 @@ SHAPE: dict[str, str] = {
     TrialStatus.CANCELLED: "diamond-open",
     TrialStatus.INFEASIBLE: "square-open",
     "lost": "star",
+    "resized": "triangle-right",
+    "preempted": "triangle-down",
 }
 
 MARKERS = 1000
@@ -58,6 +66,8 @@ def figure(
     title: str, traces: Sequence[dict[str, Any]], layout: dict[str, Any] | None = None, *, note: str = ""
 ) -> go.Figure:
     """A figure in the house style; `layout` adds to it, `note` is a smaller line under the title."""
+    named = [trace for trace in traces if trace.get("showlegend") is not False]
+    has_legend = (layout or {}).get("showlegend", len(named) > 1 or any(t.get("showlegend") for t in named))
     base: dict[str, Any] = {
         "title": {
             "text": title,
@@ -72,7 +82,7 @@ def figure(
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"family": "system-ui, sans-serif", "size": 12, "color": GREY},
-        "margin": {"l": 62, "r": 14, "t": 64 if note else 44, "b": 72},
+        "margin": {"l": 62, "r": 14, "t": 64 if note else 44, "b": 72 if has_legend else 46},
         "hovermode": "closest",
         "hoverlabel": {"align": "left"},
         "legend": {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "xanchor": "left"},
@@ -83,7 +93,7 @@ def figure(
     }
     for key, value in (layout or {}).items():
         base[key] = {**base[key], **value} if isinstance(value, dict) and isinstance(base.get(key), dict) else value
-    return go.Figure(data=list(traces), layout=base)
+    return Figure(data=list(traces), layout=base)
 
 
 AXIS: dict[str, Any] = {

@@ -6,11 +6,12 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from ..intervals import Interval
+from ..intervals import RESIZED, Interval
 from ..study_view import StudyView, is_finite
 from .theme import BLUE, COLOUR, decimated, empty, figure, literal, rounded, value_title
 
 POINTS = 600
+MARKS_AT_ONE_EPOCH = 2
 SHOWN_METRICS = 3
 """Metrics drawn at once; the others wait in the legend."""
 
@@ -18,7 +19,7 @@ SHOWN_METRICS = 3
 def trial_curve(view: StudyView, *, number: int) -> go.Figure:
     """Every metric of a trial by epoch, with marks where it was paused, resized or lost and went on."""
     trial = view.state.trials[number]
-    title = f"Trial {number}"
+    title = f"Reports of trial {number}"
     names = [name for name, column in trial.columns.items() if any(is_finite(v) for v in column)]
     if not names:
         return empty(title, "It has reported nothing that can be drawn.")
@@ -50,16 +51,15 @@ def trial_curve(view: StudyView, *, number: int) -> go.Figure:
 
 
 def _marks(before: list[Interval], after: list[Interval]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """A line and a remark between two generations."""
-    shapes, notes = [], []
+    """A line and a remark at each epoch after which the trial let its devices go or changed them."""
+    told: dict[int, list[tuple[Interval, str]]] = {}
     for old, new in zip(before, after, strict=True):
-        colour = COLOUR.get(old.outcome, BLUE)
-        if old.outcome == "paused" and old.workers != new.workers:
-            what = f"{old.workers} → {new.workers} workers"
-        else:
-            what = f"{old.outcome}, then resumed"
-        line = {"color": colour, "dash": "dot", "width": 1.5}
-        at = old.last_step
+        resumed = "moved" if old.outcome == RESIZED else f"{old.outcome}, then resumed"
+        what = resumed if old.workers == new.workers else f"{old.outcome}: {old.workers} → {new.workers} workers"
+        told.setdefault(old.last_step, []).append((old, what))
+    shapes, notes = [], []
+    for at, changes in told.items():
+        line = {"color": COLOUR.get(changes[-1][0].outcome, BLUE), "dash": "dot", "width": 1.5}
         shapes.append({"type": "line", "x0": at, "x1": at, "yref": "paper", "y0": 0, "y1": 1, "line": line})
         notes.append(
             {
@@ -67,10 +67,11 @@ def _marks(before: list[Interval], after: list[Interval]) -> tuple[list[dict[str
                 "y": 1,
                 "yref": "paper",
                 "yanchor": "top",
+                "xshift": 8,
                 "textangle": -90,
                 "showarrow": False,
-                "text": what,
-                "hovertext": literal(old.reason, 120),
+                "text": "; ".join(what for _, what in changes[-MARKS_AT_ONE_EPOCH:]),
+                "hovertext": "<br>".join(literal(old.reason, 120) for old, _ in changes),
                 "font": {"size": 10},
             }
         )

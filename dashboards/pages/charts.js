@@ -10,19 +10,66 @@ const plotly = new Promise((resolve, reject) => {
   document.head.append(script);
 });
 
+/** On black the darkest colour of the palette is hard to see. */
+const ON_BLACK = { "#0072b2": "#3f9fe0" };
+
+function lit(traces) {
+  if (document.documentElement.dataset.theme !== "dark") return traces;
+  return traces.map((trace) => {
+    const copy = { ...trace };
+    for (const part of ["line", "marker"]) {
+      const colour = ON_BLACK[trace[part]?.color];
+      if (colour) copy[part] = { ...trace[part], color: colour };
+    }
+    return copy;
+  });
+}
+
 const CONFIG = {
   responsive: true, displaylogo: false, displayModeBar: false, doubleClick: "reset", showTips: false,
 };
 const NARROW = 620;
 
-function themed(layout) {
+/** What figures need to know about the reader's screen and clock. */
+export function reader() {
+  return {
+    narrow: innerWidth < NARROW ? "true" : "",
+    utc_offset_s: -new Date().getTimezoneOffset() * 60 || "",
+  };
+}
+
+const SMALL_LETTER = 5.7; // pixels a letter of the line under a title takes on average
+const LINE = 14;
+
+/** The line under a title in as many lines as it needs; more of them push the chart down. */
+function wrapped(layout, width) {
+  const words = (layout.title?.subtitle?.text ?? "").split(" ");
+  const most = Math.max(20, Math.floor((width - 20) / SMALL_LETTER));
+  const lines = [""];
+  for (const word of words) {
+    const last = lines[lines.length - 1];
+    if (last && last.length + word.length >= most) lines.push(word);
+    else lines[lines.length - 1] = last ? `${last} ${word}` : word;
+  }
+  return { text: lines.join("<br>"), extra: (lines.length - 1) * LINE };
+}
+
+function themed(layout, width) {
   const style = getComputedStyle(document.documentElement);
   const colour = style.getPropertyValue("--text").trim();
   const copy = { ...layout, uirevision: "keep", font: { ...layout.font, color: colour } };
   copy.hoverlabel = { ...layout.hoverlabel, bgcolor: style.getPropertyValue("--panel").trim(), font: { color: colour } };
+  copy.margin = { ...layout.margin };
+  copy.title = { ...layout.title };
   if (innerWidth < NARROW) {
-    copy.margin = { ...layout.margin, l: 44, r: 6 };
-    copy.title = { ...layout.title, font: { size: 13 } };
+    Object.assign(copy.margin, { l: Math.min(44, copy.margin.l), r: 6 });
+    copy.title.font = { size: 13 };
+  }
+  const { text, extra } = wrapped(layout, width);
+  if (extra) {
+    copy.title.subtitle = { ...layout.title.subtitle, text };
+    copy.margin.t += extra;
+    if (copy.height) copy.height += extra;
   }
   return copy;
 }
@@ -31,7 +78,8 @@ function themed(layout) {
 export class Chart {
   constructor(name, label, { wide = false, controls = [], onTrial = null } = {}) {
     this.name = name;
-    this.plot = el("div", { class: "plot", id: `plot-${name}`, role: "img", "aria-label": label });
+    this.plot = el("div", { class: "plot", id: `plot-${name}`, role: "img", "aria-label": label },
+      el("p", { class: "quiet waiting" }, `${label} …`));
     this.box = el("section", { class: wide ? "chart wide" : "chart", "aria-label": label },
       controls.length ? el("div", { class: "controls" }, controls) : null, this.plot);
     this.onTrial = onTrial;
@@ -45,7 +93,10 @@ export class Chart {
     const library = await plotly;
     const first = this.figure === null;
     this.figure = figure;
-    await library.react(this.plot, figure.data, themed(figure.layout), CONFIG);
+    if (first) this.plot.replaceChildren();
+    const layout = themed(figure.layout, this.plot.clientWidth);
+    if (layout.height) this.plot.style.minHeight = `${layout.height}px`;
+    await library.react(this.plot, lit(figure.data), layout, CONFIG);
     if (first) {
       performance.mark(`drawn ${this.name}`);
       if (this.onTrial) {
@@ -54,7 +105,6 @@ export class Chart {
           if (data !== undefined && data !== null) this.onTrial(data);
         });
       }
-      if (figure.layout.height) this.plot.style.minHeight = `${figure.layout.height}px`;
     }
     this.stale = false;
   }

@@ -1,6 +1,6 @@
 // Several studies in one chart, and their key figures side by side.
 
-import { duration, el, fill, get, live, number, query, shell, status, studyLink } from "./page.js";
+import { duration, el, fill, get, live, minor, number, query, shell, status, studyLink, table as tableOf } from "./page.js";
 import { Chart, drawAll } from "./charts.js";
 
 const chosen = new Set(query.getAll("study"));
@@ -23,23 +23,22 @@ function row(study) {
       refresh();
     } });
   return el("tr", {}, el("td", {}, box), el("td", {}, studyLink(study.name)), el("td", {}, status(study.state)),
-    el("td", {}, `${study.objective.direction} ${study.objective.metric}`), el("td", {}, study.best ? number(study.best.value) : "–"),
-    el("td", {}, String(study.settled)), el("td", {}, String(study.epochs_trained)),
-    el("td", {}, study.gpu_seconds ? `${number(study.gpu_seconds / 3600)} GPU-h` : duration(study.run_seconds)),
-    el("td", {}, study.strategy.name));
+    minor(`${study.objective.direction} ${study.objective.metric}`), el("td", {}, study.best ? number(study.best.value) : "–"),
+    el("td", {}, String(study.settled)), minor(String(study.epochs_trained)),
+    minor(study.gpu_seconds ? `${number(study.gpu_seconds / 3600)} GPU-h` : duration(study.run_seconds)),
+    minor(study.strategy.name));
 }
 
 async function refresh() {
   const body = await get("api/v1/studies");
   if (chosen.size === 0) body.studies.slice(-5).forEach((study) => chosen.add(study.name));
-  fill(table, el("table", {}, el("thead", {}, el("tr", {},
-    ["", "study", "state", "objective", "best", "trials", "epochs", "used", "strategy"].map((text) => el("th", { scope: "col" }, text)))),
-  el("tbody", {}, body.studies.toReversed().map(row))));
+  fill(table, tableOf(["", "study", "state", "~objective", "best", "trials", "~epochs", "~used", "~strategy"],
+    body.studies.toReversed().map(row), "No studies yet. Run one: shoal run FILE"));
   if (body.studies.length) {
     const names = body.studies.map((study) => study.name).filter((name) => chosen.has(name));
     const found = await get("api/v1/figures", { names: "compare", by, studies: names });
     await drawAll([chart], found.figures);
-  } else note.textContent = "No studies yet.";
+  }
   performance.mark("drawn all");
   return Math.max(0, ...body.studies.map((study) => study.seq));
 }

@@ -2,7 +2,7 @@
 
 export const SIGNS = {
   completed: "●", stopped: "✕", running: "▲", paused: "■", failed: "◆", queued: "○", cancelled: "◇",
-  infeasible: "□", stopping: "✕", lost: "★",
+  infeasible: "□", stopping: "✕", lost: "★", resized: "⇄", preempted: "▽",
 };
 const PAGES = [["studies", "Studies"], ["pool", "Pool"], ["compare", "Compare"]];
 
@@ -66,15 +66,27 @@ export function live(seq, refresh) {
     busy = false;
     if (waiting) { const next = waiting; waiting = null; run(next); }
   }
-  const source = new EventSource(`api/v1/events?seen=${seq}`);
-  source.addEventListener("changed", (event) => run(JSON.parse(event.data).studies));
-  source.addEventListener("hello", () => connection("live"));
-  source.addEventListener("error", () => {
-    connection("reconnecting");
-    if (source.readyState === EventSource.CLOSED) get("api/v1/studies").catch(() => connection("the server is gone"));
-  });
+  let seen = seq;
+  let source = null;
+  function open() {
+    source = new EventSource(`api/v1/events?seen=${seen}`);
+    source.addEventListener("changed", (event) => {
+      seen = Number(event.lastEventId);
+      run(JSON.parse(event.data).studies);
+    });
+    source.addEventListener("hello", () => connection("live"));
+    source.addEventListener("error", () => {
+      if (source.readyState !== EventSource.CLOSED) { connection("reconnecting"); return; }
+      // The browser has given up: something other than our stream answered, e.g. a proxy, or the session is over.
+      connection("the server is gone");
+      setTimeout(() => get("api/v1/studies").then(open, open), AGAIN_MS);
+    });
+  }
+  open();
   addEventListener("pagehide", () => source.close());
 }
+
+const AGAIN_MS = 3000;
 
 function connection(text) {
   const place = document.getElementById("connection");
@@ -123,7 +135,23 @@ export function duration(seconds) {
   return `${Math.floor(whole / 86400)} d ${Math.floor((whole % 86400) / 3600)} h`;
 }
 
-export function when(moment) { return moment === null ? "–" : new Date(moment).toLocaleString(); }
+/** A moment by this machine's clock; with the day only when it is not today. */
+export function when(moment) {
+  if (moment === null) return "–";
+  const at = new Date(moment);
+  return at.toDateString() === new Date().toDateString() ? at.toLocaleTimeString() : at.toLocaleString();
+}
+
+/** A cell of a column that a phone leaves out. */
+export const minor = (text) => el("td", { class: "fixed hide-narrow" }, text);
+
+/** A table, or a sentence when it would have no rows; "~" marks columns that a phone leaves out. */
+export function table(head, rows, none) {
+  if (!rows.length) return el("p", { class: "quiet" }, none);
+  return el("table", {}, el("thead", {}, el("tr", {},
+    head.map((text) => el("th", { scope: "col", class: text.startsWith("~") && "hide-narrow" }, text.replace("~", ""))))),
+  el("tbody", {}, rows));
+}
 
 export function status(name) { return el("span", { class: `status ${name}` }, `${SIGNS[name] ?? "○"} ${name}`); }
 
@@ -135,10 +163,13 @@ export const trialLink = (study, n) => el("a", { href: trialAddress(study, n) },
 
 export function fact(name, value, more = "", kind = "fact") {
   return el("div", { class: kind },
-    el("div", { class: "name" }, name), el("div", { class: "value" }, value), el("div", { class: "more" }, more));
+    el("div", { class: "name" }, name), el("div", { class: "value" }, value),
+    el("div", { class: "more" }, ...[more].flat()));
 }
 
-export const parameterText = (pairs) => pairs.map(([name, value]) => `${name}=${value}`).join("  ");
+/** Parameters one beside the other, each kept in one piece. */
+export const parameterList = (pairs) => el("span", { class: "pairs" }, pairs.map(([name, value]) =>
+  el("span", {}, el("span", { class: "quiet" }, `${name}=`), value)));
 
 /** Show what an action would do, and do it when the person agrees. */
 export async function act(study, body, title) {

@@ -2,7 +2,7 @@
 
 import { duration, el, fill, get, live, number, shell, status, studyLink, trialLink } from "./page.js";
 
-const HEAD = ["study", "state", "trials", "time left", "best", "GPU-hours", "why"];
+const HEAD = [["study"], ["state"], ["trials"], ["time left"], ["best"], ["hours on devices", "hide-narrow"], ["why", "hide-narrow"]];
 
 function row(study) {
   const total = study.budget.trials;
@@ -17,14 +17,15 @@ function row(study) {
     el("td", {}, left ? `${duration(left.remaining_s)} (${duration(left.low_s)} to ${duration(left.high_s)})` : "–"),
     el("td", {}, best ? [`${number(best.value)} `, trialLink(study.name, best.number)] : "–",
       el("div", { class: "quiet" }, `${study.objective.direction} ${study.objective.metric}`)),
-    el("td", {}, study.gpu_seconds ? number(study.gpu_seconds / 3600) : `${number(study.run_seconds / 3600)} (workers)`),
-    el("td", { class: "why" }, study.reason));
+    el("td", { class: "hide-narrow" }, `${number(study.used_s / 3600)} ${study.gpu_seconds ? "on GPUs" : "of workers"}`,
+      el("div", { class: "quiet" }, `equal share ${number(study.owed_s / 3600)}`)),
+    el("td", { class: "why hide-narrow" }, study.reason === "created" ? "" : study.reason));
 }
 
 async function refresh() {
   const body = await get("api/v1/studies");
   const table = document.getElementById("studies");
-  fill(table, el("thead", {}, el("tr", {}, HEAD.map((name) => el("th", { scope: "col" }, name)))),
+  fill(table, el("thead", {}, el("tr", {}, HEAD.map(([text, kind]) => el("th", { scope: "col", class: kind }, text)))),
     el("tbody", {}, body.studies.toReversed().map(row)));
   const note = document.getElementById("note");
   const none = body.studies.length === 0 ? "No studies yet. Run one: shoal run FILE" : "";

@@ -1,14 +1,14 @@
 // One study: its standing, its figures, its trials, and what a person may do with it.
 
 import {
-  act, duration, el, fact, fill, get, live, number, parameterText, path, query, shell, status, toast, trialAddress,
+  act, duration, el, fact, fill, get, live, number, parameterList, path, query, shell, status, toast, trialAddress,
   trialLink, when,
 } from "./page.js";
-import { Chart, drawAll, watchVisible } from "./charts.js";
+import { Chart, drawAll, reader, watchVisible } from "./charts.js";
 
 const name = query.get("study") ?? "";
 const address = path("studies", name);
-const options = { by: "trials", x: "", y: "", with_stopped: "", against: "" };
+const options = { by: "trials", x: "", y: "", with_stopped: "", metric: "", against: "" };
 const table = { offset: 0, limit: 25, sort: "number", descending: true, state: "" };
 const STATES = ["", "running", "queued", "paused", "completed", "stopped", "failed", "cancelled", "infeasible"];
 let parameters = [];
@@ -37,13 +37,13 @@ const charts = {
     choice("against", "by", [["trials", "trials"], ["time", "time"], ["gpu_hours", "GPU-hours"]], () => charts.history)] }),
   learning_curves: new Chart("learning_curves", "Learning curves", { onTrial: open }),
   parallel_coordinates: new Chart("parallel_coordinates", "Parallel coordinates", { wide: true }),
-  importance: new Chart("importance", "Parameter importance", { controls: [
-    choice("trials", "with_stopped", [["", "completed"], ["true", "completed and stopped"]], () => charts.importance)] }),
+  importance: new Chart("importance", "Parameter importance", { controls: [el("span", { id: "importance-controls" }),
+    choice("trials", "with_stopped", [["", "automatic"], ["false", "completed"],
+      ["true", "also stopped"]], () => charts.importance)] }),
   rungs: new Chart("rungs", "Rungs"),
   slices: new Chart("slices", "Slices", { wide: true, onTrial: open }),
   contour: new Chart("contour", "Contour", { onTrial: open, controls: [el("span", { id: "contour-controls" })] }),
-  pareto: new Chart("pareto", "Pareto front", { onTrial: open, controls: [
-    choice("against", "against", [["", "cost"], ["run_s", "seconds"], ["epochs", "epochs"]], () => charts.pareto)] }),
+  pareto: new Chart("pareto", "Pareto front", { onTrial: open, controls: [el("span", { id: "pareto-controls" })] }),
   architecture: new Chart("architecture", "Best configuration as a diagram", { wide: true }),
 };
 const all = Object.values(charts);
@@ -55,58 +55,96 @@ fill(document.getElementById("content"), heading, why, facts, actions, enqueue,
   el("h2", {}, "Trials"), trials);
 
 function fetchFigures(wanted, extra = {}) {
-  return get(`${address}/figures`, { names: wanted.map((chart) => chart.name).join(","), ...options, ...extra });
+  return get(`${address}/figures`, { names: wanted.map((chart) => chart.name).join(","), ...options, ...reader(), ...extra });
 }
 
 function showSummary(study) {
   const counts = Object.entries(study.trials).filter(([, count]) => count > 0);
   const left = study.outlook;
   const best = study.best;
-  why.textContent = study.trouble || `${study.reason}${study.not_finite ? `; ${study.not_finite} trials have a value that is not finite` : ""}`;
+  const reason = study.reason === "created" ? "" : study.reason;
+  why.textContent = study.trouble || `${reason}${study.not_finite ? `; ${study.not_finite} trials have a value that is not finite` : ""}`;
   fill(facts,
     fact("state", status(study.state), study.ended_at ? `ended ${when(study.ended_at)}` : `since ${when(study.created_at)}`),
     fact("trials", study.budget.trials === null ? `${study.settled}` : `${study.settled} of ${study.budget.trials}`,
       counts.map(([state, count]) => `${count} ${state}`).join(", ")),
-    fact("time left", left ? duration(left.remaining_s) : "–",
-      left ? `90 %: ${duration(left.low_s)} to ${duration(left.high_s)}` : ""),
-    fact(`best ${study.objective.metric}`, best ? number(best.value) : "–",
-      best ? trialLink(name, best.number) : "no trial has completed"),
+    study.over ? fact("took", duration(study.active_seconds), "while a run had it open")
+      : fact("time left", left ? duration(left.remaining_s) : "–",
+        left ? `90 %: ${duration(left.low_s)} to ${duration(left.high_s)}` : "too few trials have ended to tell"),
+    fact(`best ${study.objective.metric}`, best ? number(best.value) : "–", best ? trialLink(name, best.number)
+      : study.closest ? ["nearest to the bounds: ", trialLink(name, study.closest.number)] : "no trial has completed"),
+    study.objectives.length > 1 ? fact("Pareto front", `${study.front.length} trials`,
+      study.front.slice(0, FRONT).flatMap((one) => [trialLink(name, one.number), " "])) : null,
+    study.subject_to.length ? fact("subject to", study.subject_to.join(", ")) : null,
     fact("used", study.gpu_seconds ? `${number(study.gpu_seconds / 3600)} GPU-h` : duration(study.run_seconds),
       `${study.epochs_trained} epochs`),
     fact("strategy", study.strategy.name, `early stopping: ${study.early_stopping.name}`),
-    best ? fact("best configuration", "", parameterText(best.parameters), "fact wide") : null);
+    best ? fact("best configuration", "", parameterList(best.parameters), "fact wide") : null);
   showActions(study);
 }
 
+const FRONT = 8; // of its trials are named in the box
 let actionsFor = "";
 function showActions(study) {
-  const key = `${study.state} ${study.budget.trials}`;
+  const now = { trials: study.budget.trials, priority: study.priority, weight: study.weight };
+  const key = `${study.state} ${JSON.stringify(now)}`;
   if (key === actionsFor) return;
   actionsFor = key;
   const button = (verb, title, enabled) => el("button",
     { type: "button", id: `do-${verb}`, disabled: !enabled, onclick: () => act(name, { verb }, title) }, title);
-  const budget = el("input", { type: "number", min: 1, id: "budget", "aria-label": "Budget of trials",
-    value: study.budget.trials ?? "" });
+  const settings = Object.entries(now).map(([setting, value]) => el("label", {}, `${setting} `,
+    el("input", { type: "number", step: "any", id: `set-${setting}`, name: setting, value: value ?? "", disabled: study.over })));
+  const change = () => {
+    const fields = settings.map((label) => label.querySelector("input"));
+    const changed = fields.filter((field) => field.value !== String(now[field.name] ?? ""));
+    if (!changed.length) { toast("Nothing is changed yet: type another value first."); return; }
+    const changes = Object.fromEntries(changed.map((field) => [field.name, field.value === "" ? null : Number(field.value)]));
+    act(name, { verb: "edit", changes }, "Change");
+  };
   fill(actions,
     button("pause", "Pause", study.state === "running"), button("resume", "Resume", study.state === "paused"),
     button("stop", "Stop", !study.over), button("kill", "Kill", !study.over),
-    el("label", {}, "trials ", budget),
-    el("button", { type: "button", id: "do-edit", onclick: () => act(name, { verb: "edit", trials: Number(budget.value) }, "Change the budget") },
-      "Change the budget"));
+    settings, el("button", { type: "button", id: "do-edit", disabled: study.over, onclick: change }, "Change"));
 }
 
 function showControls(study) {
   parameters = study.parameters;
-  const pairs = [["", "(first)"], ...parameters.map((one) => [one, one])];
+  const pairs = parameters.map((one) => [one, one]);
+  [options.x, options.y] = [parameters[0] ?? "", parameters[1] ?? ""];
   const place = document.getElementById("contour-controls");
   fill(place, choice("x", "x", pairs, () => charts.contour), " ", choice("y", "y", pairs, () => charts.contour));
+  const [, ...others] = study.objectives.map((one) => [one.metric, one.metric]);
+  fill(document.getElementById("pareto-controls"), choice("against", "against",
+    [...others, ...(others.length ? [] : [["", "cost"]]), ["run_s", "seconds"], ["epochs", "epochs"]], () => charts.pareto));
+  if (others.length) {
+    const metrics = [["", study.objective.metric], ...others];
+    fill(document.getElementById("importance-controls"), choice("for", "metric", metrics, () => charts.importance));
+  }
   const form = el("form", { class: "enqueue", onsubmit: (event) => {
     event.preventDefault();
     const values = Object.fromEntries([...new FormData(form)].filter(([, value]) => value !== ""));
     act(name, { verb: "enqueue", values }, "Enqueue");
-  } }, parameters.map((one) => el("label", {}, one, el("input", { name: one, autocomplete: "off" }))),
-  el("button", { type: "submit", id: "do-enqueue" }, "Enqueue"));
+  } });
   fill(enqueue, el("summary", {}, "Enqueue a configuration (what is left empty is drawn at random)"), form);
+  enqueue.addEventListener("toggle", async () => {
+    try {
+      const space = await get(`${address}/space`);
+      fill(form, space.parameters.map((one) => el("label", {}, one.path, field(one))),
+        el("button", { type: "submit", id: "do-enqueue" }, "Enqueue"));
+    } catch (error) { toast(error.message); }
+  }, { once: true });
+}
+
+function field(parameter) {
+  if (!parameter.values) return el("input", { name: parameter.path, autocomplete: "off", placeholder: parameter.range });
+  return el("select", { name: parameter.path }, el("option", { value: "" }, "(random)"),
+    parameter.values.map(([value, label]) => el("option", { value }, label)));
+}
+
+/** A trial's values of the objectives after the first. */
+function otherValues(trial) {
+  const [, ...others] = Object.entries(trial.values ?? {});
+  return others.map(([metric, value]) => el("div", { class: "quiet" }, `${metric} ${number(value)}`));
 }
 
 async function showTrials() {
@@ -118,9 +156,10 @@ async function showTrials() {
     } }, text));
   const rows = body.trials.map((trial) => el("tr", {},
     el("td", {}, trialLink(name, trial.number)), el("td", {}, status(trial.state)),
-    el("td", {}, number(trial.value, trial.not_finite)), el("td", {}, String(trial.steps)),
+    el("td", {}, number(trial.value, trial.not_finite), trial.feasible === false ? el("div", { class: "bad" }, "outside of the bounds") : null,
+      otherValues(trial)), el("td", {}, String(trial.steps)),
     el("td", { class: "hide-narrow" }, duration(trial.run_seconds)),
-    el("td", { class: "parameters hide-narrow" }, parameterText(trial.parameters.slice(0, 12))),
+    el("td", { class: "parameters hide-narrow" }, parameterList(trial.parameters.slice(0, 12))),
     el("td", { class: "why" }, trial.reason)));
   const step = (by) => { table.offset = Math.max(0, table.offset + by * table.limit); showTrials(); };
   const until = Math.min(table.offset + table.limit, body.total);

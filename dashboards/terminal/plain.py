@@ -8,6 +8,7 @@ from collections.abc import Callable
 from ...search import events as e
 from ...search.numbers import decode_number
 from ...search.study_data import StudyData
+from ...search.trial_record import TrialRecord
 from .figures import configuration, duration, number
 from .parameters import flat
 
@@ -29,9 +30,12 @@ def clock(at: float) -> str:
 
 
 def _created(state: StudyData, event: e.StudyCreated) -> str:
-    objective, budget = state.spec.objective, state.spec.budget
+    budget = state.spec.budget
+    goals = ", ".join(f"{objective.direction} {objective.metric}" for objective in state.spec.objectives)
+    if state.spec.constraints:
+        goals += f" subject to {', '.join(map(str, state.spec.constraints))}"
     trials = f"{budget.trials} trials" if budget.trials is not None else "trials until the time limit"
-    return f"study created: {trials}, {objective.direction} {objective.metric}, strategy {state.spec.strategy.name}"
+    return f"study created: {trials}, {goals}, strategy {state.spec.strategy.name}"
 
 
 def _opened(state: StudyData, event: e.HeadOpened) -> str | None:
@@ -62,9 +66,22 @@ def _infeasible(state: StudyData, event: e.TrialInfeasible) -> str:
 
 
 def _assigned(state: StudyData, event: e.TrialAssigned) -> str:
-    devices = "GPU " + ",".join(event.gpus) if event.gpus else f"{event.workers} worker" + "s" * (event.workers != 1)
+    devices = "GPU " + ",".join(event.gpus) if event.gpus else _workers(event.workers)
     verb = "started" if event.generation <= 1 else "resumed"
     return f"#{event.number} {verb} on {event.node}, {devices}: {event.reason}"
+
+
+def _resizing(state: StudyData, event: e.TrialResizing) -> str:
+    return f"#{event.number} is to train on {_workers(event.workers)}: {event.reason}"
+
+
+def _resized(state: StudyData, event: e.TrialResized) -> str:
+    went = "trains on" if event.ok else "stays on"
+    return f"#{event.number} {went} {_workers(event.workers)} after {duration(event.stall_s)}: {event.reason}"
+
+
+def _workers(count: int) -> str:
+    return f"{count} worker" + "s" * (count != 1)
 
 
 def _reported(state: StudyData, event: e.TrialReported) -> str:
@@ -78,12 +95,23 @@ def _decided(state: StudyData, event: e.TrialDecided) -> str:
 
 def _ended_trial(state: StudyData, event: e.TrialEnded) -> str:
     trial = state.trials.get(event.number)
-    value = f" {state.spec.objective.metric}={number(trial.value)}" if trial and trial.value is not None else ""
+    value = "" if trial is None else _judged_by(state, trial)
     outcome, failure, reason = event.outcome, event.failure, event.reason
     if trial is not None and trial.failure is not None:  # judged so, however the function itself ended
         outcome, failure, reason = "failed", trial.failure, trial.message or reason
     kind = f" {failure}" if failure is not None else ""
     return f"#{event.number} {outcome}{kind}{value} after {duration(event.run_s)}: {reason}"
+
+
+def _judged_by(state: StudyData, trial: TrialRecord) -> str:
+    """What the study makes of an ended trial: all objectives, and the constraints that it breaks."""
+    if trial.named_values is None:
+        now = trial.value  # it goes on later
+        return "" if now is None else f" {state.spec.objective.metric}={number(now)}"
+    values = "".join(f" {metric}={number(value)}" for metric, value in trial.named_values.items())
+    pairs = zip(state.spec.constraints, trial.outcomes, strict=False)
+    broken = ", ".join(str(constraint) for constraint, outcome in pairs if constraint.excess(outcome))
+    return f"{values} (not {broken})" if broken else values
 
 
 LINES: dict[type[e.Event], Callable[..., str | None]] = {
@@ -94,9 +122,12 @@ LINES: dict[type[e.Event], Callable[..., str | None]] = {
     e.StudyResumed: _reasoned("study resumed"),
     e.StudyStopping: _reasoned("study stopping"),
     e.StudyEnded: _ended_study,
+    e.HistoryBorrowed: _reasoned("borrowed"),
     e.TrialProposed: _proposed,
     e.TrialInfeasible: _infeasible,
     e.TrialAssigned: _assigned,
+    e.TrialResizing: _resizing,
+    e.TrialResized: _resized,
     e.TrialReported: _reported,
     e.TrialDecided: _decided,
     e.TrialEnded: _ended_trial,

@@ -22,13 +22,15 @@ def settled(state: StudyData) -> int:
 
 
 def leader(state: StudyData) -> TrialRecord | None:
-    """The trial with the best reported value so far, whatever its state; None before the first number.
+    """The trial with the best reported value so far, whatever its state; None before the first number. One that has
+    ended outside of the outcome constraints does not lead.
 
     The official best (`state.best`) counts completed trials only; with early stopping the first one completes late,
     and a person wants to see before then where things stand.
     """
     objective = state.spec.objective
-    valued = [(value, t) for t in state.trials.values() if (value := best_value(t)) is not None]
+    able = (t for t in state.trials.values() if t.values is None or not state.excess(t))
+    valued = [(value, t) for t in able if (value := best_value(t)) is not None]
     return min(valued, key=lambda pair: (objective.loss(pair[0]), pair[1].number), default=(None, None))[1]
 
 

@@ -73,6 +73,8 @@ def header(state: StudyData) -> Text:
 
 def best_line(state: StudyData) -> Text:
     """The best value, its trial, the way there, its configuration."""
+    if len(state.spec.objectives) > 1 and state.front:
+        return front_line(state)
     objective = state.spec.objective
     official, first = state.best, leader(state)
     shown = official or first
@@ -87,6 +89,18 @@ def best_line(state: StudyData) -> Text:
         line.append(f"  (leading {number(best_value(first))}, #{first.number} {first.status})", style="dim")
     line.append("  " + sparkline(list(best_so_far(state.trials.values(), objective))), style="green")
     line.append("\n      " + configuration(flat(state, shown)), style="dim")
+    return line
+
+
+def front_line(state: StudyData) -> Text:
+    """How many trials are on the front, and of every objective the best value there."""
+    line = Text(f"front  {len(state.front)} trials")
+    for place, objective in enumerate(state.spec.objectives):
+        values = [(trial.values[place], n) for n in state.front if (trial := state.trials[n]).values]
+        value, best = min(values, key=lambda pair: (objective.loss(pair[0]), pair[1]))
+        line.append(f"   {objective.metric} ")
+        line.append(number(value), style="bold green")
+        line.append(f"  #{best}")
     return line
 
 

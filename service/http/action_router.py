@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from typing import Literal
 
 from fastapi import APIRouter
@@ -10,11 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ...dashboards.study_view import StudyView
 from ...errors import SpecError
-from ...search.journal.sqlite_reader import SqliteReader
+from ...search.journal.opening import open_reader
+from ...search.spec import Json, priority_class
 from ...spaces import Space
 from ..cli.enqueueing import completed, free_form, key_of
 from ..command_effects import effect_of
 from ..commands import Command
+from .share_preview import share_preview
 from .strict import StrictJson
 from .watching import JournalWatch
 
@@ -28,7 +31,7 @@ class Asked(BaseModel):
     """The body of a request.
 
     `number` names a trial (absent: the whole study). `values` belongs to enqueue: parameters by path, as text; those
-    left out are drawn at random. `trials` belongs to edit: the study's new budget.
+    left out are drawn at random. `changes` belongs to edit: new values by the names of `shoal set`.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -36,7 +39,7 @@ class Asked(BaseModel):
     verb: Literal["pause", "resume", "stop", "kill", "enqueue", "edit"]
     number: int | None = Field(default=None, ge=0)
     values: dict[str, str] = Field(default_factory=dict)
-    trials: int | None = Field(default=None, ge=1)
+    changes: dict[str, int | float | str | None] = Field(default_factory=dict)
 
 
 def action_router(watch: JournalWatch) -> APIRouter:
@@ -47,15 +50,18 @@ def action_router(watch: JournalWatch) -> APIRouter:
     def preview(study: str, asked: Asked) -> StrictJson:
         """What would happen, in words; nothing is changed."""
         with watch.study(study) as view:
-            effect = effect_of(command_of(asked, view).to_json(), view.state, time.time())
-        return StrictJson({"ok": effect.ok, "effect": effect.text})
+            command = command_of(asked, view)
+            effect = effect_of(command.to_json(), view.state, time.time())
+        is_live = effect.ok and watch.head_is_running()
+        shares = share_preview(watch.pool(), study, command.changes) if is_live else ""
+        return StrictJson({"ok": effect.ok, "effect": f"{effect.text}; {shares}" if shares else effect.text})
 
     @router.post("/studies/{study}/commands")
     def command(study: str, asked: Asked) -> StrictJson:
         """Ask the head, and say what it answered."""
         with watch.study(study) as view:
             body = command_of(asked, view).to_json()
-        with SqliteReader(watch.path) as reader:
+        with closing(open_reader(watch.journal)) as reader:
             request = reader.put_command(study, body)
         if not watch.head_is_running():
             effect = f"written down; no run has {study} open, it takes effect when shoal run next opens it"
@@ -78,7 +84,10 @@ def command_of(asked: Asked, view: StudyView) -> Command:
     if asked.verb != "enqueue":
         if asked.values:
             raise SpecError(f"{asked.verb} takes no values.", "Leave them out.")
-        return Command(verb=asked.verb, number=asked.number, trials=asked.trials, who=WHO)
+        changes: dict[str, Json] = dict(asked.changes)
+        if "priority" in changes:
+            changes["priority"] = priority_class(changes["priority"])
+        return Command(verb=asked.verb, number=asked.number, changes=changes, who=WHO)
     spec = view.state.spec
     if spec.space is None:
         config = free_form(asked.values)

@@ -20,6 +20,7 @@ from .login_router import login_router
 from .page_router import page_router
 from .read_router import read_router
 from .sessions import Sessions
+from .space_router import space_router
 from .strict import tell_error
 from .warming import warm_up
 from .watching import JournalWatch
@@ -70,6 +71,7 @@ def make_app(
     app.add_exception_handler(ShoalError, tell_error)
     app.include_router(login_router(sessions, cookie, prefix or "/"))
     app.include_router(read_router(watch))
+    app.include_router(space_router(watch))
     app.include_router(figure_router(watch))
     app.include_router(action_router(watch))
     app.include_router(event_router(watch, going.is_set))

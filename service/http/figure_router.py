@@ -8,8 +8,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from ...dashboards.figures import POOL_FIGURES, Options, figure_json, importance, pool_figure, study_figure
+from ...dashboards.figures.gantt import Colour
 from ...dashboards.figures.history import By
-from ...dashboards.importances import Evaluator, Importance, importances, sample
+from ...dashboards.importances import Evaluator, Importance, Sample, importances, sample
 from ...dashboards.redaction import covered
 from ...errors import NotFound
 from ...search.spec import Json
@@ -37,10 +38,13 @@ def figure_router(watch: JournalWatch) -> APIRouter:
         against: str = "",
         number: int | None = None,
         curves: int = 20,
-        with_stopped: bool = False,
+        with_stopped: bool | None = None,
+        metric: str = "",
         evaluator: Evaluator = "ped_anova",
         since: float | None = None,
         until: float | None = None,
+        utc_offset_s: float = 0.0,
+        narrow: bool = False,
         with_summary: bool = False,
     ) -> StrictJson:
         """Figures of one study by name (comma-separated), for one and the same moment of the study."""
@@ -53,9 +57,12 @@ def figure_router(watch: JournalWatch) -> APIRouter:
             number=number,
             curves=curves,
             with_stopped=with_stopped,
+            metric=metric,
             evaluator=evaluator,
             since=since,
             until=until,
+            utc_offset_s=utc_offset_s,
+            narrow=narrow,
         )
         wanted = names.split(",")
         found: dict[str, Any] = {}
@@ -76,9 +83,11 @@ def figure_router(watch: JournalWatch) -> APIRouter:
         by: By = "trials",
         since: float | None = None,
         until: float | None = None,
+        colour: Colour = "outcome",
+        utc_offset_s: float = 0.0,
     ) -> StrictJson:
         """Figures over several studies (all, where none is named)."""
-        options = Options(by=by, since=since, until=until)
+        options = Options(by=by, since=since, until=until, colour=colour, utc_offset_s=utc_offset_s)
         with watch.studies() as views:
             known = {view.name: view for view in views}
             missing = [name for name in studies or () if name not in known]
@@ -101,18 +110,23 @@ class KeptImportances:
 
     def __init__(self, watch: JournalWatch) -> None:
         self._watch = watch
-        self._kept: dict[tuple[str, Evaluator, bool], tuple[int, list[Importance]]] = {}
+        self._kept: dict[tuple[str, Evaluator, bool | None, str], tuple[Sample, list[Importance]]] = {}
         self._turn = threading.Lock()
 
     def figure(self, study: str, options: Options) -> Any:
         """The figure; where it has to be computed, others wait for it instead of computing it too."""
-        key = (study, options.evaluator, options.with_stopped)
+        key = (study, options.evaluator, options.with_stopped, options.metric)
         with self._turn:
             with self._watch.study(study) as view:
-                data = sample(view, with_stopped=options.with_stopped)
-            before, found = self._kept.get(key, (-1, []))
-            if before < 0 or not before <= len(data.rows) <= before * IMPORTANCE_GROWTH:
+                data = sample(view, with_stopped=options.with_stopped, metric=options.metric)
+            before, found = self._kept.get(key, (None, []))
+            if before is None or not _is_like(data, before):
                 found = importances(data, evaluator=options.evaluator)
-                self._kept[key] = (len(data.rows), found)
-        with self._watch.study(study) as view:
-            return importance(view, found=found, evaluator=options.evaluator, with_stopped=options.with_stopped)
+                before = data
+                self._kept[key] = (data, found)
+        return importance(found, data=before, evaluator=options.evaluator)
+
+
+def _is_like(data: Sample, before: Sample) -> bool:
+    """Are these hardly more trials than those before?"""
+    return len(before.rows) <= len(data.rows) <= len(before.rows) * IMPORTANCE_GROWTH

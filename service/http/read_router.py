@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 
 from ...dashboards.axes import written
+from ...dashboards.ledger import ledger
 from ...dashboards.redaction import covered
 from ...dashboards.study_view import StudyView, is_finite
 from ...dashboards.terminal.outlook import outlook
 from ...dashboards.terminal.standing import leader, settled
 from ...errors import NotFound
-from ...search.journal.sqlite_reader import SqliteReader
+from ...search.journal.opening import open_reader
 from ...search.spec import Json
 from ...search.story import story
 from ...search.transitions import TrialStatus
@@ -40,9 +43,10 @@ def read_router(watch: JournalWatch) -> APIRouter:
 
     @router.get("/studies")
     def studies() -> StrictJson:
-        """Every study, oldest first."""
+        """Every study, oldest first; `used_s` and `owed_s` are device-seconds held and those of an equal share."""
         with watch.studies() as views:
-            rows = [summary(view) for view in views]
+            shares = ledger(views)
+            rows = [summary(view) | asdict(shares[view.name]) for view in views]
         return safe({"studies": rows, "trouble": watch.trouble, "head_running": watch.head_is_running()})
 
     @router.get("/studies/{study}")
@@ -99,7 +103,7 @@ def read_router(watch: JournalWatch) -> APIRouter:
         """What happened to a trial and why, as `shoal explain` tells it."""
         with watch.study(study) as view:
             trial_of(view, number)
-        with SqliteReader(watch.path) as reader:
+        with closing(open_reader(watch.journal)) as reader:
             told = story(reader.read_of_trial(study, number), number)
         return safe({"story": [{"at": moment(at), "what": text} for at, text in told]})
 
@@ -112,12 +116,12 @@ def read_router(watch: JournalWatch) -> APIRouter:
 
     @router.get("/pool")
     def pool() -> StrictJson:
-        """What runs where, and what waits and why, over all studies."""
+        """What runs where, and what waits and why, over all studies; `picture` is what `shoal pool -o json` shows."""
         with watch.studies() as views:
             running = [_running(view, view.state.trials[n]) for view in views for n in view.state.numbers(_RUNNING)]
             waiting = [row for view in views if not view.state.is_over for row in _waiting(view)]
         body = {"running": running, "waiting": waiting[:QUEUE_ROWS], "waiting_total": len(waiting)}
-        return safe({**body, "head_running": watch.head_is_running()})
+        return safe({**body, "picture": watch.pool(), "head_running": watch.head_is_running()})
 
     return router
 
@@ -156,12 +160,14 @@ def summary(view: StudyView) -> dict[str, Json]:
         else {"remaining_s": expected.remaining_s, "low_s": expected.low_s, "high_s": expected.high_s},
         "parameters": view.paths,
         "active_seconds": round(state.active_s, 1),
+        "weight": state.spec.weight,
+        "priority": state.spec.priority,
     }
 
 
 def trial_row(view: StudyView, trial: TrialRecord) -> dict[str, Json]:
     """A trial with its parameters on one level, as text."""
-    body = trial_json(trial)
+    body = trial_json(view.state, trial)
     del body["config"]
     return body | {
         "parameters": parameters(view, trial),
@@ -193,12 +199,14 @@ def trial_of(view: StudyView, number: int) -> TrialRecord:
 
 
 def checkpoints(folder: Path) -> list[dict[str, Json]]:
-    """Names and sizes of a trial's checkpoints. They are never opened."""
+    """Names and sizes of a trial's checkpoints. They are never opened. Those of a cluster lie in a folder a
+    generation, with an empty file beside them."""
     try:
-        files = sorted((folder / "checkpoints").iterdir())
+        files = sorted((folder / "checkpoints").rglob("*"))
     except OSError:
         return []
-    return [{"name": f.name, "bytes": f.stat().st_size} for f in files if f.is_file()]
+    sizes = {f.name: f.stat().st_size for f in files if f.is_file()}
+    return [{"name": name, "bytes": size} for name, size in sizes.items() if size]
 
 
 def _folder(data: Path, study: str, number: int) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,8 +14,11 @@ from ...dashboards.study_view import StudyView
 from ...dashboards.watched_study import WatchedStudy
 from ...errors import JournalError, NotFound, ShoalError
 from ...search.events import CommandDone, Event
-from ...search.journal.lock import is_locked
-from ...search.journal.sqlite_reader import SqliteReader
+from ...search.journal.opening import open_reader
+from ...search.journal.port import JournalReader
+from ...search.spec import Json
+from ..journal_place import has_journal, journal_of
+from ..pool_view import read_pool
 
 POLL_S = 0.05
 """How often the journal's version number is looked at: one read of a page that is in memory."""
@@ -43,7 +46,7 @@ class JournalWatch:
 
     def __init__(self, data: Path) -> None:
         self.data = data
-        self.path = data / "journal.db"
+        self.journal = journal_of(data)
         self.seqs: dict[str, int] = {}
         self.trouble = ""
         self.is_loaded = threading.Event()
@@ -100,12 +103,24 @@ class JournalWatch:
 
     def head_is_running(self) -> bool:
         """Does a program hold the journal for writing now?"""
-        return self.path.exists() and is_locked(self.path)
+        try:
+            with closing(open_reader(self.journal)) as reader:
+                return reader.has_writer()
+        except ShoalError:  # no journal yet, or one that `trouble` tells of
+            return False
+
+    def pool(self) -> Json:
+        """The latest picture of the pool (`service/pool_view.py`); None before the first."""
+        try:
+            with closing(open_reader(self.journal)) as reader:
+                return read_pool(reader)
+        except ShoalError:  # as above
+            return None
 
     def _follow(self) -> None:
         while not self._closing.is_set():
             try:
-                if self.path.is_file():
+                if has_journal(self.data):
                     self._read_on()
                 else:
                     self.is_loaded.set()
@@ -116,7 +131,7 @@ class JournalWatch:
 
     def _read_on(self) -> None:
         looked_at = 0.0
-        with SqliteReader(self.path) as reader:
+        with closing(open_reader(self.journal)) as reader:
             self.trouble = ""
             while not self._closing.is_set():
                 if reader.has_changed() or not self.is_loaded.is_set():
@@ -130,7 +145,7 @@ class JournalWatch:
                     looked_at = 0.0
                 self._closing.wait(POLL_S)
 
-    def _take_in_new(self, reader: SqliteReader) -> None:
+    def _take_in_new(self, reader: JournalReader) -> None:
         for name in reader.studies():
             if name not in self._studies:
                 try:
@@ -143,7 +158,7 @@ class JournalWatch:
                     self.seqs[name] = watched.seq
                     self._changed.notify_all()
 
-    def _catch_up(self, reader: SqliteReader) -> None:
+    def _catch_up(self, reader: JournalReader) -> None:
         for watched in list(self._studies.values()):
             with self._changed:
                 if watched.catch_up(reader, self._observe):

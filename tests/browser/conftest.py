@@ -5,12 +5,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.support.ui import WebDriverWait
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SCREENSHOTS = Path(__file__).with_name("screenshots")
@@ -26,12 +28,12 @@ from shoal.spaces import Categorical, Float, Space
 space = Space(lr=Float(1e-3, 1.0, log=True), flag=Categorical([True, False]), odd=Categorical([(0, "a"), "<b>x</b>"]))
 
 def train(trial):
-    for epoch in trial.epochs(9):
+    for epoch in trial.epochs(EPOCHS):
         time.sleep(PAUSE_S)
         trial.save(epoch)
         trial.report(score=epoch - abs(trial.config.lr - 0.1))
 
-study = shoal.Study(space=space, train=train, maximize="score", trials=TRIALS, early_stopping=shoal.ASHA(max_epochs=9))
+study = shoal.Study(space=space, train=train, maximize="score", trials=TRIALS, strategy="random", early_stopping=RULE)
 """
 
 
@@ -52,9 +54,13 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "data"
 
 
-def run_study(folder: Path, name: str, *, trials: int, pause_s: float) -> subprocess.Popen[bytes]:
+def run_study(
+    folder: Path, name: str, *, trials: int, pause_s: float, epochs: int = 9, rule: str = "shoal.ASHA(max_epochs=9)"
+) -> subprocess.Popen[bytes]:
     """`shoal run` of a small study in `folder`, in the background."""
-    source = STUDY.replace("TRIALS", str(trials)).replace("PAUSE_S", str(pause_s))
+    source = STUDY
+    for word, value in (("TRIALS", trials), ("PAUSE_S", pause_s), ("EPOCHS", epochs), ("RULE", rule)):
+        source = source.replace(word, str(value))
     (folder / f"{name}.py").write_text(source, encoding="utf-8")
     words = [sys.executable, "-m", "shoal", "run", f"{name}.py", "--data", "data", "--plain"]
     return subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -63,7 +69,14 @@ def run_study(folder: Path, name: str, *, trials: int, pause_s: float) -> subpro
 @pytest.fixture(scope="session")
 def address(data: Path) -> Iterator[str]:
     """The login address of a running dashboard."""
-    words = [sys.executable, "-m", "shoal", "dashboard", "--data", str(data), "--port", "0"]
+    with dashboard(data) as told:
+        yield told
+
+
+@contextmanager
+def dashboard(data: Path, *options: str, port: int = 0) -> Iterator[str]:
+    """`shoal dashboard` over a data directory for as long as the block runs; its login address."""
+    words = [sys.executable, "-m", "shoal", "dashboard", "--data", str(data), "--port", str(port), *options]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=data.parent)
     assert process.stdout is not None
     try:
@@ -72,6 +85,14 @@ def address(data: Path) -> Iterator[str]:
         process.terminate()
         process.wait(10)
         process.stdout.close()
+
+
+def logged_in(driver: webdriver.Chrome, address: str) -> str:
+    """Follow a login address; the address that all pages begin with."""
+    driver.get("about:blank")
+    driver.get(address)
+    WebDriverWait(driver, 60, poll_frequency=0.1).until(lambda d: d.current_url.endswith("/studies"))
+    return address.split("/login")[0]
 
 
 @pytest.fixture(scope="session")

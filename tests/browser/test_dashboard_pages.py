@@ -1,17 +1,14 @@
 """Every page draws in Chromium, follows a running study, acts on it, and breaks no rule of its own content policy."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from selenium import webdriver
-from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import Select, WebDriverWait
-from tests.browser.conftest import run_study
+from selenium.webdriver.support.ui import Select
+from tests.browser.steps import FEWEST_NODES, Shot, clicked, complaints, nodes, opened, text_of, waited
 
-Shot = Callable[[str], None]
 OF_STUDY = (
     *("history", "learning_curves", "parallel_coordinates", "importance", "rungs"),
     *("slices", "contour", "pareto", "architecture"),
@@ -20,58 +17,9 @@ PAGES: dict[str, tuple[str, tuple[str, ...]]] = {
     "studies": ("/studies", ()),
     "study": ("/study?study=finished", OF_STUDY),
     "pool": ("/pool", ("gantt", "utilisation", "shares")),
-    "trial": ("/trial?study=finished&number=0", ("trial_curve", "architecture")),
+    "trial": ("/trial?study=finished&number=0", ("trial_curve", "gantt", "architecture")),
     "compare": ("/compare?study=finished", ("compare",)),
 }
-DRAWN = ".main-svg path, .main-svg text"
-FEWEST_NODES = 5
-
-
-def waited(browser: webdriver.Chrome, true: Callable[[webdriver.Chrome], object], limit_s: float = 30.0) -> None:
-    """Come back when it is true; elements that were drawn anew meanwhile are looked for again."""
-    again = (StaleElementReferenceException, NoSuchElementException)
-    WebDriverWait(browser, limit_s, poll_frequency=0.1, ignored_exceptions=again).until(true)
-
-
-def clicked(browser: webdriver.Chrome, by: str, what: str) -> None:
-    """Click an element of a page that is drawn anew all the time."""
-
-    def click(b: webdriver.Chrome) -> bool:
-        b.find_element(by, what).click()
-        return True
-
-    waited(browser, click)
-
-
-def complaints(browser: webdriver.Chrome) -> list[str]:
-    """What the console says: broken policies, errors, missing files."""
-    return [entry["message"] for entry in browser.get_log("browser")]
-
-
-def nodes(browser: webdriver.Chrome, figure: str) -> int:
-    """How many marks of a figure were really drawn."""
-    return len(browser.find_elements(By.CSS_SELECTOR, f"#plot-{figure} {DRAWN.replace(', ', f', #plot-{figure} ')}"))
-
-
-def text_of(browser: webdriver.Chrome, selector: str = "main") -> str:
-    script = "return [...document.querySelectorAll(arguments[0])].map(e => e.innerText).join(' ')"
-    return str(browser.execute_script(script, selector))
-
-
-def opened(browser: webdriver.Chrome, address: str) -> None:
-    """Go to a page with charts and wait until it has drawn them all."""
-    waited(browser, lambda b: "/login" not in b.current_url)
-    browser.get(address)
-    waited(browser, lambda b: b.execute_script("return performance.getEntriesByName('drawn all').length"))
-
-
-def agree(browser: webdriver.Chrome) -> str:
-    """Confirm what the dialog says, and give that."""
-    waited(browser, lambda b: b.find_elements(By.ID, "confirm"))
-    told = text_of(browser, "dialog p")
-    browser.find_element(By.ID, "confirm").click()
-    waited(browser, lambda b: text_of(b, "#toast"))
-    return told
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -179,7 +127,7 @@ def test_everything_is_reached_by_keyboard(browser: webdriver.Chrome, base: str)
         browser.switch_to.active_element.send_keys(Keys.TAB)
         focused = browser.switch_to.active_element
         reached.add(focused.get_attribute("id") or focused.text)
-    assert {"Studies", "Pool", "Compare", "theme", "budget", "do-edit"} <= reached
+    assert {"Studies", "Pool", "Compare", "theme", "trial", "value", "epochs"} <= reached
 
 
 def test_without_a_session_only_the_login_page(base: str, address: str, browser: webdriver.Chrome) -> None:
@@ -196,77 +144,6 @@ def test_without_a_session_only_the_login_page(base: str, address: str, browser:
             browser.add_cookie(cookie)
         browser.get(base + "/studies")
         browser.get_log("browser")
-
-
-def test_a_running_study_changes_its_page_and_obeys_it(
-    browser: webdriver.Chrome, base: str, data: Path, shot: Shot
-) -> None:
-    """Every action, each of which first says what it would do."""
-    run = run_study(data.parent, "live", trials=400, pause_s=0.3)
-    try:
-        browser.get(base + "/studies")
-        waited(browser, lambda b: b.find_elements(By.CSS_SELECTOR, "a[href*='study=live']"))
-        opened(browser, base + "/study?study=live")
-        waited(browser, lambda b: "of 400" in text_of(b, "#facts"))
-        browser.execute_script("window.notReloaded = true")
-        points = nodes(browser, "learning_curves")
-        waited(browser, lambda b: nodes(b, "learning_curves") > points)
-        shot("live")
-
-        browser.find_element(By.CSS_SELECTOR, "#enqueue summary").click()
-        browser.find_element(By.CSS_SELECTOR, "#enqueue input[name=lr]").send_keys("0.125")
-        clicked(browser, By.ID, "do-enqueue")
-        assert '"lr":0.125' in agree(browser)
-        waited(browser, lambda b: "lr=0.125" in text_of(b, "#trials"))
-
-        budget = browser.find_element(By.ID, "budget")
-        budget.clear()
-        budget.send_keys("300")
-        clicked(browser, By.ID, "do-edit")
-        assert "trials 400 -> 300" in agree(browser)
-        waited(browser, lambda b: "of 300" in text_of(b, "#facts"))
-
-        clicked(browser, By.ID, "do-pause")
-        assert "pauses" in agree(browser)
-        waited(browser, lambda b: b.find_element(By.ID, "do-resume").is_enabled())
-        clicked(browser, By.ID, "do-resume")
-        assert "goes on" in agree(browser)
-        waited(browser, lambda b: b.find_element(By.ID, "do-pause").is_enabled())
-        assert browser.execute_script("return window.notReloaded")
-
-        clicked(browser, By.XPATH, RUNNING)
-        waited(browser, lambda b: b.find_elements(By.ID, "do-stop") and b.find_element(By.ID, "do-stop").is_enabled())
-        shot("live-trial")
-        clicked(browser, By.ID, "do-stop")
-        assert "1 trial" in agree(browser)
-        waited(browser, lambda b: not b.find_element(By.ID, "do-stop").is_enabled())
-
-        opened(browser, base + "/study?study=live")
-        clicked(browser, By.ID, "do-kill")
-        assert "are killed" in agree(browser)
-        waited(browser, lambda b: "stopped" in text_of(b, "#facts .status"))
-        run.wait(30)
-        assert complaints(browser) == []
-    finally:
-        run.terminate()
-        run.wait(30)
-
-
-RUNNING = "//div[@id='trials']//tr[.//span[contains(@class, 'running')]]//a"
-
-
-def test_leaving_an_action_changes_nothing(browser: webdriver.Chrome, base: str, data: Path) -> None:
-    """Escape closes the dialog; a study that is over says so."""
-    opened(browser, base + "/study?study=finished")
-    budget = browser.find_element(By.ID, "budget")
-    budget.clear()
-    budget.send_keys("50")
-    clicked(browser, By.ID, "do-edit")
-    waited(browser, lambda b: b.find_elements(By.ID, "confirm"))
-    browser.switch_to.active_element.send_keys(Keys.ESCAPE)
-    waited(browser, lambda b: not b.find_elements(By.TAG_NAME, "dialog"))
-    assert not browser.find_element(By.ID, "do-stop").is_enabled()
-    assert "of 12" in text_of(browser, "#facts")
 
 
 def test_a_report_opens_without_a_server(browser: webdriver.Chrome, data: Path, tmp_path: Path, shot: Shot) -> None:

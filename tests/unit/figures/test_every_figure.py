@@ -1,6 +1,8 @@
 """Every figure of every awkward study draws, as strict JSON, with nothing of it taken for markup."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Sequence
 
 import pytest
@@ -113,3 +115,9 @@ def test_unknown_figures_and_options_are_told() -> None:
         study_figure(STUDIES["empty"], "histry")
     with pytest.raises(SpecError, match="by='moon'"):
         Options(by="moon")  # type: ignore[arg-type]
+
+
+def test_importing_the_figures_loads_what_threads_would_race_for() -> None:
+    """Two first requests at once met in plotly's circular imports: a deadlock, told as a server error."""
+    program = "import sys, shoal.dashboards.figures; sys.exit('plotly.graph_objs._figure' not in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -19,6 +19,7 @@ from shoal.search.spec import Budget, Chosen, EntryPoint, Objective, StudySpec
 from shoal.service.http.app import make_app
 from shoal.service.http.event_router import changes
 from shoal.service.http.log_files import PART_BYTES, log_part
+from shoal.service.http.share_preview import share_preview
 from shoal.spaces import Categorical, Float, Space
 
 PORT = 8321
@@ -170,11 +171,34 @@ def test_actions_say_what_they_would_do(client: TestClient) -> None:
     assert "1 running trials are killed" in preview(verb="kill").json()["effect"]
     assert preview(verb="stop", number=6).json()["effect"] == "1 trial: trial tuned#6 stops at its next report"
     assert preview(verb="pause", number=0).json()["ok"] is False
-    assert preview(verb="edit", trials=40).json()["effect"] == "study tuned: trials 20 -> 40"
+    assert preview(verb="edit", changes={"trials": 40}).json()["effect"] == "study tuned: trials 20 -> 40"
     assert "lr" in preview(verb="enqueue", values={"lr": "0.25"}).json()["effect"]
     assert preview(verb="enqueue", values={"lr": "7"}).status_code == 400
     assert preview(verb="stop", values={"lr": "0.5"}).status_code == 400
     assert preview(verb="explode").status_code == 422
+
+
+def test_a_preview_says_whose_share_would_change() -> None:
+    study = {"study": "a", "priority": 0, "weight": 1.0, "wanted": 8}
+    picture = {"nodes": [{"gpus": ["0", "1", "2", "3"], "cpus": 8}], "studies": [study, study | {"study": "b"}]}
+    assert share_preview(picture, "a", {"weight": 3.0}) == "of 4 devices each is owed: a 2 -> 3, b 2 -> 1"
+    assert share_preview(picture, "b", {"priority": 1}) == "of 4 devices each is owed: a 2 -> 0, b 2 -> 4"
+    assert share_preview(picture, "a", {"weight": 1.0}) == "nobody's share changes now"
+    for nothing in (share_preview(picture, "a", {"trials": 9}), share_preview(None, "a", {"weight": 2.0})):
+        assert nothing == ""
+    first_come = {**picture, "studies": [study | {"wanted": None}]}
+    assert share_preview(first_come, "a", {"weight": 2.0}) == ""
+
+
+def test_what_may_be_tried_is_told_for_a_form(client: TestClient) -> None:
+    lr, odd = client.get("/api/v1/studies/tuned/space").json()["parameters"]
+    assert lr == {"path": "lr", "range": "0.1 to 1"}
+    assert odd["values"][0] == ["True", "True"] and odd["values"][-1] == ["'<b>x</b>'", "<b>x</b>"]
+    for text, label in odd["values"]:
+        preview = client.post(
+            "/api/v1/studies/tuned/commands/preview", json={"verb": "enqueue", "values": {"odd": text, "lr": "0.5"}}
+        )
+        assert preview.json()["ok"], label
 
 
 def test_an_action_is_a_row_that_the_head_finds(client: TestClient, journal: SqliteJournal) -> None:
