@@ -10,9 +10,11 @@
 | `cold_restart_ms_p50` | the same with new interpreters |
 | `ratio_warm`, `ratio_cold` | these, over `resize_up_pause_ms_p50` |
 | `recover_ms_p50` | SIGKILL of one of 4 workers -> the next finished step, ms |
+| `recover_steps_p50` | the same in steps of the 4 workers before |
 | `step_overhead_default_v` | a step on one worker, default V, over the plain loop |
 | `step_overhead_v4` | the same with V forced to 4 |
 | `step_overhead_exact_vs_ddp` | a step on two workers over DistributedDataParallel |
+| `step_cpu_exact_vs_ddp` | the same in processor time |
 
 Keys without a suffix are those of a model of 0.09 M parameters, `_17m` of one of 16.3 M (left out with `--small`).
 Pauses are read off the times at which rank 0 finished its steps, the newcomers' way into the epoch included.
@@ -92,12 +94,14 @@ class Node:
         assert resized.ok, resized
         return self._gap_ms(ordered_at, time.monotonic())
 
-    def recover(self) -> float:
-        """Kill one worker other than rank 0; until the next finished step, ms."""
+    def recover(self) -> tuple[float, float]:
+        """Kill one worker other than rank 0; until the next finished step, in ms and in steps before."""
         killed_at = time.monotonic()
+        ordinary_s = statistics.median(later - earlier for earlier, later in pairwise(self.steps()[-4:]))
         os.kill(self.pids[-1], signal.SIGKILL)
         self.wait(Resized)
-        return (self.step_after(killed_at, further=1) - killed_at) * 1e3
+        took_s = self.step_after(killed_at, further=1) - killed_at
+        return took_s * 1e3, took_s / ordinary_s
 
     def restart(self, *, cold: bool) -> float:
         """Kill every worker, launch again from the checkpoint; until the first finished step, ms."""
@@ -193,7 +197,7 @@ def changes(size: str) -> dict[str, float]:
         for _ in range(RECOVERIES):
             node.launch(4)
             node.pids = node.wait(Started).pids
-            node.step_after(time.monotonic(), further=3)
+            node.step_after(time.monotonic(), further=4)
             recoveries.append(node.recover())
             node.kill()
         node.launch(4)
@@ -214,7 +218,8 @@ def changes(size: str) -> dict[str, float]:
         "cold_restart_ms_p50": statistics.median(cold),
         "ratio_warm": statistics.median(warm) / pause,
         "ratio_cold": statistics.median(cold) / pause,
-        "recover_ms_p50": statistics.median(recoveries),
+        "recover_ms_p50": statistics.median(took_ms for took_ms, _ in recoveries),
+        "recover_steps_p50": statistics.median(steps for _, steps in recoveries),
     }
     return {key + size: value for key, value in found.items()}
 
@@ -226,10 +231,12 @@ def overheads(size: str) -> dict[str, float]:
     from . import elastic_steps
 
     torch.set_num_threads(1)
+    over_ddp, cpu_over_ddp = elastic_steps.over_ddp(size)
     return {
         f"step_overhead_default_v{size}": elastic_steps.over_plain(size, 1),
         f"step_overhead_v4{size}": elastic_steps.over_plain(size, 4),
-        f"step_overhead_exact_vs_ddp{size}": elastic_steps.over_ddp(size),
+        f"step_overhead_exact_vs_ddp{size}": over_ddp,
+        f"step_cpu_exact_vs_ddp{size}": cpu_over_ddp,
     }
 
 

@@ -11,7 +11,7 @@ With one shard there is nothing to sum and only one worker can ever run the tria
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -19,7 +19,7 @@ from ..errors import TrialError
 from .buffers import Buffers, Snapshot
 from .data_source import MicroBatch, call_with
 from .group import Group
-from .group_sum import Leaf, add, calls, divided, exchange, weight_of
+from .group_sum import Leaf, SumOverWorkers, add
 from .seeding import derive_seed, seed_all
 from .sharded_loader import GlobalBatch
 from .tree_sum import TreeSum
@@ -32,7 +32,18 @@ if TYPE_CHECKING:
 LossFunction = Callable[..., Any]
 Weight = Any  # a number or a 0-d tensor: never read back from the device
 
+Mean = tuple[torch.Tensor, list[torch.Tensor | None]]
+"""The mean loss of a batch, in double precision, and its gradients."""
+
 _PAIR = 'Return both: cross_entropy(model(x), y, reduction="sum"), len(y).'
+
+
+class Subtree(NamedTuple):
+    """What a worker's shards add up to (None without any), and the buffers after the first of them."""
+
+    owned: range
+    leaf: Leaf | None
+    buffers: Snapshot | None
 
 
 class Backward:
@@ -55,6 +66,7 @@ class Backward:
         self._boundary = boundary
         self._parameters = parameters
         self._buffers = Buffers(modules)
+        self._sum = SumOverWorkers(parameters)
         double = any(parameter.dtype == torch.float64 for parameter in self._parameters)
         self._loss_dtype = torch.float64 if double else torch.float32
         for parameter in self._parameters:
@@ -97,63 +109,77 @@ class Backward:
         return loss
 
     def _plain(self, loss_fn: LossFunction, micro_batch: MicroBatch, scaler: Any) -> torch.Tensor:
-        loss_sum, weight = _loss_of(loss_fn, micro_batch)
-        loss: torch.Tensor = loss_sum / _divisor(weight)
+        loss_sum, weight = loss_of(loss_fn, micro_batch)
+        loss: torch.Tensor = loss_sum / divisor_of(weight)
         if _has_gradient(loss_sum, weight):
             (loss if scaler is None else scaler.scale(loss)).backward()
         return loss.detach()
 
     def _sharded(self, loss_fn: LossFunction, batch: GlobalBatch, scaler: Any) -> torch.Tensor:
         alone = self._group.world_size == 1
-        total = self._alone(loss_fn, batch, scaler) if alone else self._with_others(loss_fn, batch, scaler)
-        for parameter, gradient in zip(self._parameters, total.gradients, strict=True):
+        loss, gradients = (
+            self._alone(loss_fn, batch, scaler) if alone else self._with_others(loss_fn, batch, scaler)
+        )
+        for parameter, gradient in zip(self._parameters, gradients, strict=True):
             if gradient is not None:
                 parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
         seed_all(derive_seed(batch.seed, "after", batch.backwards))
-        mean: torch.Tensor = total.loss / _divisor(total.weight)
-        return mean.to(self._loss_dtype)
+        return loss.to(self._loss_dtype)
 
-    def _alone(self, loss_fn: LossFunction, batch: GlobalBatch, scaler: Any) -> Leaf:
-        """Loss, weight and mean gradients, all shards being this worker's."""
-        total = self._own_shards(loss_fn, batch, scaler, self._buffers.snapshot())
+    def _alone(self, loss_fn: LossFunction, batch: GlobalBatch, scaler: Any) -> Mean:
+        """All shards being this worker's."""
+        total = self._own_shards(loss_fn, batch, scaler, self._buffers.snapshot(), None).leaf
         assert total is not None, "a batch has at least one sample"
-        divisor = _divisor(total.weight)
+        divisor = divisor_of(total.weight)
         for gradient in total.gradients:
             if gradient is not None:
                 gradient.div_(divisor)
-        return total
+        return total.loss / divisor, total.gradients
 
-    def _with_others(self, loss_fn: LossFunction, batch: GlobalBatch, scaler: Any) -> Leaf:
-        """Loss, weight and mean gradients over all workers, whoever is lost on the way."""
+    def _with_others(self, loss_fn: LossFunction, batch: GlobalBatch, scaler: Any) -> Mean:
+        """Over all workers, whoever is lost on the way."""
         before = self._buffers.snapshot()
+        mine: Subtree | None = None
 
         def work() -> list[torch.Tensor]:
+            nonlocal mine
             self._buffers.restore(before)
-            mine = self._own_shards(loss_fn, batch, scaler, before)
+            mine = self._own_shards(loss_fn, batch, scaler, before, mine)
             call = self._boundary.is_called()
-            exchanged = exchange(self._group, mine, self._parameters, call=call)
-            buffers = [buffer.detach().clone() for buffer in self._buffers.tensors()]
-            if buffers:
-                self._group.broadcast(buffers)
-            return [*exchanged, *buffers]
+            return [self._sum.add_up(self._group, mine.leaf, self._buffers.tensors(), call=call)]
 
-        result = self._group.together(work)
-        count = len(self._buffers.tensors())
-        exchanged, buffers = result[: len(result) - count], result[len(result) - count :]
+        self._sum.begin()
+        (whole,) = self._group.together(work)
+        assert mine is not None, "it has tried"
+        total = self._sum.read(whole, mine.leaf)
         with torch.no_grad():
-            for buffer, values in zip(self._buffers.tensors(), buffers, strict=True):
-                buffer.copy_(values)
-        self._boundary.count(calls(exchanged))
-        return divided(exchanged, self._parameters, _divisor(weight_of(exchanged)))
+            for buffer, values in zip(self._buffers.tensors(), total.buffers, strict=True):
+                buffer.copy_(values.view_as(buffer))
+        self._boundary.count(total.calls)
+        return total.loss, total.gradients
 
-    def _own_shards(self, loss_fn: LossFunction, batch: GlobalBatch, scaler: Any, before: Snapshot) -> Leaf | None:
-        """The sum over this worker's shards, None without any; buffers are left as its first shard made them."""
+    def _own_shards(
+        self, loss_fn: LossFunction, batch: GlobalBatch, scaler: Any, before: Snapshot, known: Subtree | None
+    ) -> Subtree:
+        """The sum over this worker's shards; buffers are left as its first shard made them.
+
+        Args:
+            before: the buffers before the batch, which they are now.
+            known: summed up before other workers were lost; not computed again.
+        """
         owned, micro_batches = batch.share()
+        if known is not None and (not known.owned or known.owned.start not in owned):
+            known = None
         earlier = [parameter.grad for parameter in self._parameters]  # accumulated by passes before this one
         after = None
         tree: TreeSum[Leaf] = TreeSum(add)
         try:
             for shard, micro_batch in zip(owned, micro_batches, strict=False):
+                if known is not None and shard in known.owned:
+                    if shard == known.owned.start:
+                        tree.push(known.leaf, level=len(known.owned).bit_length() - 1)
+                        after = known.buffers if after is None else after
+                    continue
                 if after is not None or shard > 0:
                     self._buffers.restore(before)
                 seed_all(derive_seed(batch.seed, "backward", batch.backwards, shard))
@@ -165,12 +191,12 @@ class Backward:
                 parameter.grad = gradient
         if after is not None:
             self._buffers.restore(after)
-        return tree.total()
+        return Subtree(owned, tree.total(), after)
 
     def _leaf(self, loss_fn: LossFunction, micro_batch: MicroBatch, scaler: Any) -> Leaf:
         for parameter in self._parameters:
             parameter.grad = None
-        loss_sum, weight = _loss_of(loss_fn, micro_batch)
+        loss_sum, weight = loss_of(loss_fn, micro_batch)
         if _has_gradient(loss_sum, weight):
             (loss_sum if scaler is None else scaler.scale(loss_sum)).backward()
         # always a tensor of double precision: devices divide by numbers and by tensors with different bits
@@ -181,7 +207,7 @@ class Backward:
         return Leaf(loss_sum.detach().double(), weight, [p.grad for p in self._parameters])
 
 
-def _loss_of(loss_fn: LossFunction, micro_batch: MicroBatch) -> tuple[torch.Tensor, Weight]:
+def loss_of(loss_fn: LossFunction, micro_batch: MicroBatch) -> tuple[torch.Tensor, Weight]:
     returned = call_with(loss_fn, micro_batch)
     if not isinstance(returned, tuple | list) or len(returned) != 2:
         what = f"{len(returned)} values" if isinstance(returned, tuple | list) else f"a {type(returned).__name__}"
@@ -209,7 +235,7 @@ def _has_gradient(loss_sum: torch.Tensor, weight: Weight) -> bool:
     )
 
 
-def _divisor(weight: Weight) -> Weight:
+def divisor_of(weight: Weight) -> Weight:
     """`weight`, or 1 where it is 0: a batch without weight then has the gradient of its sum, zero, instead of NaN."""
     if isinstance(weight, torch.Tensor):
         return torch.where(weight == 0, torch.ones_like(weight), weight)

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from .gloo_group import GlooGroup
+from .socket_group import SocketGroup
 from .tensor_bytes import Described, describe
 
 Json = Any  # a JSON value: the one named boundary where the type is open
@@ -21,7 +21,7 @@ LARGE_BYTES = 1 << 20
 """From here on a message of its own costs less than a copy into a common buffer."""
 
 
-def send_bundle(group: GlooGroup, value: Json, tensors: Sequence[torch.Tensor], to: int) -> None:
+def send_bundle(group: SocketGroup, value: Json, tensors: Sequence[torch.Tensor], to: int) -> None:
     """Send to one worker of the group, which calls `receive_bundle`."""
     head = json.dumps([value, describe(tensors)]).encode()
     flat = [tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8) for tensor in tensors]
@@ -32,7 +32,7 @@ def send_bundle(group: GlooGroup, value: Json, tensors: Sequence[torch.Tensor], 
     group.send([torch.tensor([len(head)]), text, together, *large], to)
 
 
-def receive_bundle(group: GlooGroup, source: int) -> tuple[Json, list[torch.Tensor]]:
+def receive_bundle(group: SocketGroup, source: int) -> tuple[Json, list[torch.Tensor]]:
     """What `send_bundle` sent; every tensor has memory of its own, aligned as torch aligns it."""
     length = torch.zeros(1, dtype=torch.int64)
     group.receive([length], source)

@@ -46,7 +46,7 @@ class Unreadable(Exception):
 class CheckpointHeader:
     """Where the trial was: `epoch` finished epochs (the step, in loops without epochs), `loop_epoch` of them in the
     `trial.epochs` loop number `loop`; the last reported `step`, and the objective's `value` then (None: not reported,
-    or not finite)."""
+    or not finite). `split`: its batches had so many times the usual number of shards."""
 
     epoch: int
     loop: int
@@ -56,6 +56,7 @@ class CheckpointHeader:
     state_bytes: int
     tensor_bytes: int
     user_bytes: int | None
+    split: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,12 +79,16 @@ class CheckpointFolder:
     Args:
         path: created with the first checkpoint.
         direction: "maximize" or "minimize": which value is the best one.
+        split: checkpoints with another one are none of this trial's: V changes results. None: with any.
         durable: also wait for the disk (fsync). Without it a power cut, not a crash, may cost the newest ones.
     """
 
-    def __init__(self, path: Path, *, direction: str, durable: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, direction: str, split: int | None = None, durable: bool = False
+    ) -> None:
         self.path = path
         self._sign = -1.0 if direction == "maximize" else 1.0
+        self._split = split
         self._durable = durable
         self._values: dict[int, float | None] | None = None
         """Value by epoch of what is on disk, read once: reading every header again cost half of each write."""
@@ -116,6 +121,7 @@ class CheckpointFolder:
             state_bytes=len(state_body),
             tensor_bytes=sum(map(len, values)),
             user_bytes=None if user is None else len(user),
+            split=self._split or 1,
         )
         head = json.dumps({name: getattr(header, name) for name in header.__slots__}).encode() + b"\n"
         parts: list[bytes | memoryview] = [head, state_body, *values, user or b""]
@@ -147,7 +153,8 @@ class CheckpointFolder:
         damage: list[str] = []
         for path in reversed(self._files()):
             try:
-                return _read(path), damage
+                if self._split in (None, _read_header(path)[1].split):
+                    return _read(path), damage
             except (Unreadable, OSError) as error:
                 damage.append(f"{path.name}: {error}")
         return None, damage

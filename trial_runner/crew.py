@@ -17,21 +17,19 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from .formation import Formation, after_loss
 from .messages import Ended, LaunchTrial, Reported, Resized, ResizeTrial, RunnerEvent, Slot, Started
 from .pulse import processor_s
 from .wire import Message
-from .worker_process import WorkerProcess
+from .worker_process import EndedFor, WorkerProcess
 
 IDLE_RECOVERIES = 3
 """How often in a row a group may be formed anew without anybody having died: the network is broken then, not a peer."""
 
 FORMING_S = 30.0
-"""How long a worker may take to form a group once it has begun. All others have begun too, or been asked to; it takes
-milliseconds."""
-
+"""How long a worker may take to form a group once all others have begun to, too; it takes milliseconds."""
 
 STUCK_S = 15.0
 STUCK_CPU_S = 0.1
@@ -106,7 +104,8 @@ class Crew:
     @property
     def is_several(self) -> bool:
         """Does anybody wait for anybody?"""
-        return len(self._ranks) > 1 and self._end is None
+        waiting = self._gathering or self._formation is not None
+        return (waiting or len(self._workers) > 1) and self._end is None
 
     # --- what the head asks ----------------------------------------------------------------------
 
@@ -117,7 +116,7 @@ class Crew:
         for worker in self._workers.values():
             worker.channel.send(kind, **fields)
 
-    def end_with(self, outcome: Literal["cancelled", "timeout"], reason: str) -> None:
+    def end_with(self, outcome: EndedFor, reason: str) -> None:
         """Note why it is being killed, and kill it."""
         for worker in self._workers.values():
             worker.end_with(outcome, reason)
@@ -174,9 +173,16 @@ class Crew:
 
     def check(self, now: float, silent: Sequence[WorkerProcess]) -> None:
         """End who has fallen silent, or does not get on with forming a group."""
-        stuck = [id_ for id_, since in self._forming_since.items() if now - since > FORMING_S]
-        for worker in [*silent, *self._never_noticing(now), *(self._workers[i] for i in stuck if i in self._workers)]:
+        for worker in [*silent, *self._never_noticing(now), *self._never_forming(now)]:
             self._quarters.kill(worker)
+
+    def _never_forming(self, now: float) -> list[WorkerProcess]:
+        """Who has not formed the group that all others have come to form."""
+        ranks = self._formation.ranks if self._formation is not None else ()
+        if any(worker.id not in self._forming_since for worker in ranks):
+            return []
+        late = now - max((self._forming_since[worker.id] for worker in ranks), default=now) > FORMING_S
+        return [worker for worker in ranks if late and worker.id not in self._formed]
 
     def _never_noticing(self, now: float) -> list[WorkerProcess]:
         """Who is waited for after a loss, and does nothing."""
@@ -207,6 +213,7 @@ class Crew:
         self._ranks = list(formation.ranks)
         self._formation_number += 1
         self._formed.clear()
+        self._forming_since.clear()
         self._lost.clear()
         self._gathering = False
         port = self._quarters.store_port() if len(formation.ranks) > 1 else 0
@@ -214,7 +221,7 @@ class Crew:
         if port is not None:
             self._send_order(port)
 
-    def _send_order(self, port: int) -> None:
+    def _send_order(self, port: int | None) -> None:
         assert self._formation is not None, "there is an order to send"
         self._unsent = False
         for worker, fields in self._formation.orders(self._formation_number, port):
@@ -226,15 +233,14 @@ class Crew:
                 self._ready.add(worker.id)
                 self._order_resize()
             case "forming":
-                self._forming_since[worker.id] = time.monotonic()
+                if message["formation"] == self._formation_number:
+                    self._forming_since[worker.id] = time.monotonic()
             case "formed":
-                self._forming_since.pop(worker.id, None)
                 if message["formation"] == self._formation_number and not self._gathering:
                     self._formed[worker.id] = float(message["stall_s"])
                     self._with_state.add(worker.id)
                     self._settle()
             case "lost":
-                self._forming_since.pop(worker.id, None)
                 self._lost[worker.id] = int(message["completed"])
                 self._gather("a worker was lost")
 
@@ -319,9 +325,11 @@ class Crew:
         if not self._gathering:
             self._gathering = True
             self._recoveries += 1
+            if self._unsent:
+                self._send_order(None)  # they wait for it, and answer that somebody is lost
             for worker in self._formation.ranks if self._formation is not None else ():
                 worker.channel.send("called_off", formation=self._formation_number)
-            ordered, self._formation, self._unsent = self._formation, None, False
+            ordered, self._formation = self._formation, None
             if self._resize is not None and ordered is not None and ordered.kind == "resize":
                 self._failed_resize, self._resize = self._resize.resize, None  # told with the group that follows
             self._give_up_resize(why)

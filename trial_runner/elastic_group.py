@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .group import Group, Json, PeerLost, SoloGroup
 from .let_go import TrialLetGo
@@ -23,8 +23,9 @@ from .wire import Message
 if TYPE_CHECKING:
     import torch
 
-    from .gloo_group import GlooGroup
+    from .flats import Flats
     from .rendezvous import Rendezvous
+    from .socket_group import SocketGroup
 
 Bundle = tuple[Json, "list[torch.Tensor]"]
 
@@ -45,7 +46,8 @@ class ElasticGroup:
         self._trial = trial
         self._rendezvous: Rendezvous | None = None
         self._solo = SoloGroup()
-        self._several: GlooGroup | None = None
+        self._several: SocketGroup | None = None
+        self._torch_group: Any = None
         self._order: Message | None = None
         self._formation = 0
         self._completed = 0
@@ -60,11 +62,14 @@ class ElasticGroup:
     def world_size(self) -> int:
         return self._group.world_size
 
-    def tree_sum(self, *flats: torch.Tensor) -> None:
-        self._group.tree_sum(*flats)
+    def tree_sum(self, flats: Flats) -> None:
+        self._group.tree_sum(flats)
 
-    def broadcast(self, tensors: Sequence[torch.Tensor]) -> None:
-        self._group.broadcast(tensors)
+    def torch_group(self) -> Any:
+        if self._several is not None and self._torch_group is None:
+            assert self._rendezvous is not None, "several have met"
+            self._torch_group = self._rendezvous.torch_group(self._formation, self.rank, self.world_size)
+        return self._torch_group
 
     def agree(self, value: Json) -> Json:
         agreed = self._group.agree(value)
@@ -193,16 +198,22 @@ class ElasticGroup:
         self._formation = order["formation"]
         if order["world_size"] == 1:
             return
-        from .gloo_group import GlooGroup
+        if order["port"] is None:
+            raise PeerLost("one of them died before there was a store to meet at")
         from .rendezvous import Rendezvous
 
         self._link.send("forming", formation=self._formation)
         self._rendezvous = self._rendezvous or Rendezvous(self._link, self._trial)
-        rank, world_size = order["rank"], order["world_size"]
-        store = self._rendezvous.meet(order["port"], self._formation, rank, world_size)
-        self._several = GlooGroup(rank=rank, world_size=world_size, store=store, generation=self._formation)
+        self._several = self._rendezvous.form(
+            order["port"], self._formation, order["rank"], order["world_size"]
+        )
 
     def _leave(self) -> None:
+        if self._torch_group is not None:
+            from torch import distributed
+
+            self._torch_group = None
+            distributed.destroy_process_group()
         several, self._several = self._several, None
         if several is not None:
             several.leave()

@@ -6,7 +6,7 @@ import functools
 import importlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,13 +57,19 @@ def call_function(
     """Run the trial to its end; `phases_s` gets what only the trial can measure. What user code raises is passed on."""
     function = load_function(setup.entry["module"], setup.entry["function"], setup.code_dir)
     kind = setup.entry["kind"]
+    if assignment["inherits"] is not None and kind != "trial":
+        raise TrialError(
+            "it is to start from another trial's state, and a function of this kind keeps none.",
+            "Write it as train(trial) with trial.prepare(...), trial.register(...) or trial.save(...), "
+            "or use another strategy.",
+        )
     if kind == "objective":
         config = configuration_of(setup, assignment)
         say_started(link)
         returned = function(config)
         if isinstance(returned, Mapping):
-            return _ending_of_metrics(returned, assignment["metric"], link)
-        return _ending_of_value(returned, assignment["metric"])
+            return _ending_of_metrics(returned, assignment["objectives"], link)
+        return _ending_of_value(returned, assignment["objectives"])
     if kind == "optuna":
         from .optuna_trial import OptunaTrial
 
@@ -72,7 +78,7 @@ def call_function(
             suggested=assignment["suggested"], reported_step=assignment["reported_step"],
         )
         say_started(link)
-        return _ending_of_value(function(asked), assignment["metric"])
+        return _ending_of_value(function(asked), assignment["objectives"])
     return _call_with_trial(function, setup, assignment, link, phases_s)
 
 
@@ -102,8 +108,10 @@ def _call_with_trial(
             group.form_first()
     trial = Trial(
         config=configuration_of(setup, assignment), number=assignment["number"], seed=assignment["seed"], link=link,
-        checkpoint_dir=Path(assignment["checkpoint_dir"]), max_workers=assignment["max_workers"],
-        max_shards=assignment["max_shards"], metric=assignment["metric"], direction=assignment["direction"],
+        checkpoint_dir=Path(assignment["checkpoint_dir"]),
+        inherits=None if assignment["inherits"] is None else Path(assignment["inherits"]),
+        max_workers=assignment["max_workers"], max_shards=assignment["max_shards"], split=assignment["split"],
+        metric=assignment["metric"], direction=assignment["direction"],
         reported_step=assignment["reported_step"], group=group, elastic=group,
         arrive=functools.partial(arrival, group) if group is not None and assignment["arrives"] else None,
         fail_at=None if assignment["fail_at"] is None else FailAt(**assignment["fail_at"]), trace=assignment["trace"],
@@ -115,38 +123,50 @@ def _call_with_trial(
         phases_s |= trial.phases_s
     if returned is None:
         return Ending(outcome="completed", message="the function returned")
-    return _ending_of_value(returned, assignment["metric"])
+    return _ending_of_value(returned, assignment["objectives"])
 
 
-def _ending_of_metrics(returned: Mapping[object, object], metric: str, link: Link) -> Ending:
-    """A dict of metrics is a report, and its objective the result.
+def _ending_of_metrics(returned: Mapping[object, object], objectives: Sequence[str], link: Link) -> Ending:
+    """A dict of metrics is a report, and the objectives in it are the result.
 
     Raises:
-        TrialError: the objective is not in it, or something in it is not a number.
+        TrialError: an objective is not in it, or something in it is not a number.
     """
-    if metric not in returned:
-        raise TrialError(
-            f"the function returned a dict without {metric!r}; it has {', '.join(map(repr, returned)) or 'none'}.",
-            f"Return {{{metric!r}: ...}}, or the number alone.",
-        )
+    for metric in objectives:
+        if metric not in returned:
+            raise TrialError(
+                f"the function returned a dict without {metric!r}; it has {', '.join(map(repr, returned)) or 'none'}.",
+                f"Return {{{', '.join(f'{name!r}: ...' for name in objectives)}}}.",
+            )
     numbers = {str(name): as_number(str(name), value) for name, value in returned.items()}
     link.send("report", step=1, metrics=numbers, can_pause=False)
-    return Ending(outcome="completed", message="the function returned", value=numbers[metric])
+    return _completed([numbers[name] for name in objectives])
 
 
-def _ending_of_value(returned: object, metric: str) -> Ending:
-    """A number is the result.
+def _ending_of_value(returned: object, objectives: Sequence[str]) -> Ending:
+    """A number, or one of each objective in their order, is the result.
 
     Raises:
         TrialError: it is none.
     """
+    listed = list(returned) if isinstance(returned, list | tuple) and len(objectives) > 1 else [returned]
+    wanted = "a number" if len(objectives) == 1 else f"{len(objectives)} numbers ({', '.join(objectives)})"
     try:
-        value = as_number(metric, returned)
-    except TrialError:
+        values = [as_number(metric, value) for metric, value in zip(objectives, listed, strict=True)]
+    except (TrialError, ValueError):
+        remedy = (
+            f"Return one float: the trial's {objectives[0]}."
+            if len(objectives) == 1
+            else f"Return a tuple ({', '.join(objectives)}), or report them and return nothing."
+        )
         raise TrialError(
-            f"the function returned {_shown(returned)} ({type(returned).__name__}), not a number.",
-            f"Return one float: the trial's {metric}.",
+            f"the function returned {_shown(returned)} ({type(returned).__name__}), not {wanted}.", remedy
         ) from None
+    return _completed(values)
+
+
+def _completed(values: list[float]) -> Ending:
+    value: Json = values[0] if len(values) == 1 else values
     return Ending(outcome="completed", message="the function returned", value=value)
 
 

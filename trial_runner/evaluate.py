@@ -11,6 +11,7 @@ import torch
 from ..errors import TrialError
 from .buffers import Buffers
 from .data_source import DataSource, call_with, to_device
+from .flats import Flats
 from .group import Group
 from .seeding import derive_seed, preserved_rng, seed_all
 from .tree_sum import tree_sum
@@ -49,7 +50,8 @@ def evaluate(
                 total, weight = _sum_and_weight(call_with(fn, to_device(source.fetch(samples), device)))
                 entries[2 * place] = total
                 entries[2 * place + 1] = weight
-        group.tree_sum(entries)  # every entry is some worker's value plus zeros
+        entries = entries.cpu()
+        group.tree_sum(Flats.of(entries))  # every entry is some worker's value plus zeros
         return [entries]
 
     values = group.together(work)[0].tolist()

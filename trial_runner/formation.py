@@ -25,8 +25,8 @@ class Formation:
     holder: int = 0
     reason: str = ""
 
-    def orders(self, number: int, port: int) -> list[tuple[WorkerProcess, dict[str, Any]]]:
-        """What each worker is told; `port` is the store's."""
+    def orders(self, number: int, port: int | None) -> list[tuple[WorkerProcess, dict[str, Any]]]:
+        """What each worker is told; `port` is the store's, None where the group is given up before there was one."""
         fields = {
             "formation": number, "port": port, "world_size": len(self.ranks), "joiners": self.joiners,
             "behind": self.behind, "holder": self.holder, "reason": self.reason,

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import torch
+
+    from .flats import Flats
 
 Json = Any  # a JSON value: the one named boundary where the type is open
 
@@ -30,16 +32,16 @@ class Group(Protocol):
     @property
     def world_size(self) -> int: ...
 
-    def tree_sum(self, *flats: torch.Tensor) -> None:
-        """Replace each tensor (1-d) on every worker by its sum over workers, neighbours first: ((0+1)+(2+3))+..."""
-        ...
-
-    def broadcast(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Overwrite the tensors everywhere with rank 0's."""
+    def tree_sum(self, flats: Flats) -> None:
+        """Replace each tensor on every worker by its sum over workers, neighbours first: ((0+1)+(2+3))+..."""
         ...
 
     def agree(self, value: Json) -> Json:
         """Rank 0's value, on every worker."""
+        ...
+
+    def torch_group(self) -> Any:
+        """The same workers as a process group of torch's; None for a single one."""
         ...
 
     def together(self, work: Callable[[], list[torch.Tensor]]) -> list[torch.Tensor]:
@@ -57,14 +59,14 @@ class SoloGroup:
     rank = 0
     world_size = 1
 
-    def tree_sum(self, *flats: torch.Tensor) -> None:
+    def tree_sum(self, flats: Flats) -> None:
         """The sum over one worker is what it has."""
-
-    def broadcast(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Rank 0 is the only one."""
 
     def agree(self, value: Json) -> Json:
         return value
+
+    def torch_group(self) -> Any:
+        return None
 
     def together(self, work: Callable[[], list[torch.Tensor]]) -> list[torch.Tensor]:
         return work()

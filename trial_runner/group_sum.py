@@ -1,7 +1,8 @@
 """What the shards of a batch add up to, and the part of the sum that goes over workers.
 
-Across workers everything travels flat, one buffer a data type. A worker whose subtree lacks a gradient sends -0.0 for
-it, the one number that adds to any other without changing a bit of it; a count a parameter tells who had one.
+Across workers everything travels in one piece of memory (`flats.py`): loss, weight and counts, gradients by data type,
+rank 0's buffers. A worker whose subtree lacks a gradient sends -0.0 for it, the one number that adds to any other
+without changing a bit of it; a count a parameter tells who had one. Buffers are bytes, to which the others add zeros.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from dataclasses import dataclass
 import torch
 
 from ..errors import TrialError
+from .flats import Flats, size_bytes
 from .group import Group
+
+Layout = list[tuple[torch.dtype, int]]
 
 
 @dataclass(slots=True)
@@ -25,6 +29,17 @@ class Leaf:
     gradients: list[torch.Tensor | None]
 
 
+@dataclass(frozen=True, slots=True)
+class Total:
+    """Mean loss (0-d, double precision) and mean gradients over all shards; rank 0's buffers, flat; `calls`: how many
+    workers had something to say."""
+
+    loss: torch.Tensor
+    gradients: list[torch.Tensor | None]
+    buffers: list[torch.Tensor]
+    calls: float
+
+
 def add(left: Leaf, right: Leaf) -> Leaf:
     """The sum, in the left one's memory."""
     left.loss = left.loss + right.loss
@@ -35,68 +50,111 @@ def add(left: Leaf, right: Leaf) -> Leaf:
     return left
 
 
-def exchange(
-    group: Group, mine: Leaf | None, parameters: Sequence[torch.Tensor], *, call: bool
-) -> list[torch.Tensor]:
-    """The sum of every worker's subtree, on every worker, as flat tensors that `divided` takes apart.
+class SumOverWorkers:
+    """The sum of every worker's subtree, step after step.
+
+    Two pieces of memory take turns: the last step's sum stays as it was until this step's is finished, for a worker
+    that missed it. They are the host's: gradients of a GPU come here to be added.
 
     Args:
-        mine: None where a small batch left this worker no shard.
-        call: counted along; `calls` reads the count.
-
-    Raises:
-        TrialError: a gradient is sparse.
+        parameters: the gradients are theirs.
     """
-    gradients = [None] * len(parameters) if mine is None else mine.gradients
-    if any(gradient is not None and gradient.is_sparse for gradient in gradients):
-        raise TrialError("sparse gradients cannot go over several workers.", "Use sparse=False, or workers=1.")
-    device = parameters[0].device
-    had = [gradient is not None for gradient in gradients]
-    numbers = torch.tensor([-0.0, -0.0, call, *had], dtype=torch.float64, device=device)
-    if mine is not None:
-        numbers[0], numbers[1] = mine.loss, mine.weight
-    buckets = [
-        torch.cat([_flat(gradients[place], parameters[place]) for place in places]) for places in _places(parameters)
-    ]
-    group.tree_sum(numbers, *buckets)
-    return [numbers, *buckets]
 
+    def __init__(self, parameters: Sequence[torch.Tensor]) -> None:
+        self._parameters = parameters
+        self._device = parameters[0].device if parameters else torch.device("cpu")
+        self._now: Flats | None = None
+        self._before: Flats | None = None
+        self._trained: list[list[int]] = []
+        self._buffer_layout: Layout = []
 
-def calls(exchanged: Sequence[torch.Tensor]) -> float:
-    """How many workers had `call` set."""
-    return float(exchanged[0][2])
+    def begin(self) -> None:
+        """Another step; until the next call, `add_up` may be repeated."""
+        self._now, self._before = self._before, self._now
 
+    def add_up(self, group: Group, mine: Leaf | None, buffers: Sequence[torch.Tensor], *, call: bool) -> torch.Tensor:
+        """What `read` takes apart, the same on every worker.
 
-def weight_of(exchanged: Sequence[torch.Tensor]) -> torch.Tensor:
-    """The total weight."""
-    return exchanged[0][1]
+        Args:
+            mine: None where a small batch left this worker no shard.
+            buffers: rank 0's are everybody's afterwards.
+            call: counted along.
 
+        Raises:
+            TrialError: a gradient is sparse.
+        """
+        gradients = [None] * len(self._parameters) if mine is None else mine.gradients
+        if any(gradient is not None and gradient.is_sparse for gradient in gradients):
+            raise TrialError("sparse gradients cannot go over several workers.", "Use sparse=False, or workers=1.")
+        places = self._trained = self._places()
+        self._buffer_layout = [(buffer.dtype, buffer.numel()) for buffer in buffers]
+        self._now = flats = self._memory(places)
+        numbers, *buckets, bytes_of_buffers = flats.parts
+        had = [gradient is not None for gradient in gradients]
+        numbers.copy_(torch.tensor([-0.0, -0.0, call, *had], dtype=torch.float64))
+        if mine is not None:
+            numbers[0], numbers[1] = mine.loss, mine.weight
+        for bucket, alike in zip(buckets, places, strict=True):
+            pieces = [_flat(gradients[place], self._parameters[place]) for place in alike]
+            bucket.copy_(torch.cat(pieces)) if self._device.type != "cpu" else torch.cat(pieces, out=bucket)
+        bytes_of_buffers.zero_()
+        if group.rank == 0:
+            for part, buffer in zip(self._buffers(bytes_of_buffers), buffers, strict=True):
+                part.copy_(buffer.detach().reshape(-1))
+        group.tree_sum(flats)
+        return flats.whole
 
-def divided(exchanged: Sequence[torch.Tensor], parameters: Sequence[torch.Tensor], divisor: torch.Tensor) -> Leaf:
-    """Loss, weight and gradients out of `exchanged`, which stays as it is; the gradients divided by `divisor`."""
-    numbers, *buckets = exchanged
-    counts = numbers.tolist()[3:]
-    gradients: list[torch.Tensor | None] = [None] * len(parameters)
-    for places, bucket in zip(_places(parameters), buckets, strict=False):
-        sizes = [parameters[place].numel() for place in places]
-        for place, piece in zip(places, torch.split(bucket / divisor, sizes), strict=True):
-            if not counts[place]:
-                continue
-            like = parameters[place]
-            whole = piece.view(like.shape)
-            # in the parameter's own memory layout, as a backward pass leaves it: norms add up in memory order
-            gradients[place] = whole if like.is_contiguous() else torch.empty_like(like).copy_(whole)
-    return Leaf(numbers[0], numbers[1], gradients)
+    def read(self, whole: torch.Tensor, mine: Leaf | None) -> Total:
+        """What `add_up` returned, here or on another worker; `whole` stays as it is.
 
+        Args:
+            mine: its gradients' memory is used again.
+        """
+        places = self._trained
+        assert self._now is not None, "something was added up"
+        own = whole is self._now.whole
+        numbers, *buckets, bytes_of_buffers = self._now.parts if own else Flats(self._now.layout, whole).parts
+        _, _, calls, *counts = numbers.tolist()
+        divisor = torch.where(numbers[1] == 0, torch.ones_like(numbers[1]), numbers[1]).to(self._device)
+        gradients: list[torch.Tensor | None] = [None] * len(self._parameters)
+        for bucket, alike in zip(buckets, places, strict=True):
+            pieces = torch.split(bucket.to(self._device), [self._parameters[place].numel() for place in alike])
+            for place, piece in zip(alike, pieces, strict=True):
+                if not counts[place]:
+                    continue
+                like = self._parameters[place]
+                used = None if mine is None else mine.gradients[place]
+                # in the parameter's own memory layout, as a backward pass leaves it: norms add up in memory order
+                gradient = torch.empty_like(like) if used is None else used
+                gradients[place] = torch.div(piece.view(like.shape), divisor, out=gradient)
+        return Total((numbers[0] / divisor.cpu()).to(self._device), gradients, self._buffers(bytes_of_buffers), calls)
 
-def _places(parameters: Sequence[torch.Tensor]) -> list[list[int]]:
-    """The parameters that may have a gradient, a list a data type.
+    def _memory(self, places: Sequence[Sequence[int]]) -> Flats:
+        """This step's, which only changes when parameters thaw or buffers change their shapes."""
+        layout = self._layout(places)
+        if self._now is not None and list(self._now.layout) == layout:
+            return self._now
+        return Flats(layout)
 
-    One that has none anywhere travels too: to know of it beforehand would take another exchange, every step.
-    """
-    trained = [place for place, parameter in enumerate(parameters) if parameter.requires_grad]
-    dtypes = dict.fromkeys(parameters[place].dtype for place in trained)
-    return [[place for place in trained if parameters[place].dtype == dtype] for dtype in dtypes]
+    def _layout(self, places: Sequence[Sequence[int]]) -> Layout:
+        buckets = [
+            (self._parameters[alike[0]].dtype, sum(self._parameters[place].numel() for place in alike))
+            for alike in places
+        ]
+        numbers = (torch.float64, 3 + len(self._parameters))
+        return [numbers, *buckets, (torch.uint8, size_bytes(self._buffer_layout))]
+
+    def _buffers(self, whole: torch.Tensor) -> list[torch.Tensor]:
+        return Flats(self._buffer_layout, whole).parts
+
+    def _places(self) -> list[list[int]]:
+        """The parameters that may have a gradient, a list a data type.
+
+        One that has none anywhere travels too: to know of it beforehand would take another exchange, every step.
+        """
+        trained = [place for place, parameter in enumerate(self._parameters) if parameter.requires_grad]
+        dtypes = dict.fromkeys(self._parameters[place].dtype for place in trained)
+        return [[place for place in trained if self._parameters[place].dtype == dtype] for dtype in dtypes]
 
 
 def _flat(gradient: torch.Tensor | None, parameter: torch.Tensor) -> torch.Tensor:

@@ -1,8 +1,8 @@
 """The worker's end of the wire: how a running trial talks to its node.
 
-Worker → agent: `started`, `report(step, metrics, can_pause)`, `suggest(path, domain)`, `warn(text)`,
-`ended(outcome, value, failure, message, phases_s)`; of several workers also `ready`, `forming(formation)`,
-`formed(formation, stall_s)`, `lost(completed)`, `beat`.
+Worker → agent: `started`, `workers(most)`, `shards(shards)`, `approximate`, `report(step, metrics, can_pause,
+gpu_memory_gib)`, `suggest(path, domain)`, `warn(text)`, `ended(outcome, value, failure, message, phases_s)`; of
+several workers also `ready`, `forming(formation)`, `formed(formation, stall_s)`, `lost(completed)`, `beat`.
 Agent → worker: `assign(...)`, `verdict(step, verdict, reason)`, `suggestion(path, value, error)`, `pause(reason)`; to
 several workers also `form`, `resize`, `recover` (`elastic_group.py`), `called_off(formation)`.
 """

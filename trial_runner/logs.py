@@ -32,6 +32,11 @@ def trial_dir(study_dir: Path, number: int) -> Path:
     return study_dir / "trials" / f"{number:04d}"
 
 
+def checkpoints_dir(trial_dir: Path) -> Path:
+    """Where a trial's checkpoints are."""
+    return trial_dir / "checkpoints"
+
+
 def write_output_to(log: Path) -> None:
     """Make the file this process's standard output and error, line by line; it is appended to."""
     sys.stdout.flush()

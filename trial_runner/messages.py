@@ -19,11 +19,15 @@ Verdict = Literal["continue", "pause", "stop"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """One worker's devices: GPU ids (empty: CPU only), the share of each in (0, 1], CPUs."""
+    """One worker's devices: GPU ids (empty: CPU only), the share of each in (0, 1], CPUs.
+
+    `node` says where, in a pool of several nodes; a node's agent does not look at it.
+    """
 
     gpus: tuple[str, ...] = ()
     gpu_share: float = 1.0
     cpus: int = 1
+    node: str = ""
 
 
 # --- head → runner -------------------------------------------------------------------------------
@@ -64,8 +68,14 @@ class LaunchTrial:
     """Start, or resume, trial `number`, with one worker a slot.
 
     `metric`, `direction` and `value_from`: the first objective, so that the checkpoint of the best epoch is kept.
+    `other_metrics`: the further objectives, which a function may return too.
     `reported_step`: the last step the head knows of (reports at or below it are not sent again). `suggested`: answers
-    given so far (define by run). `time_limit_s`: what is left of the trial's own limit, None without one.
+    given so far (define by run). `parent`: the trial whose last checkpoint it starts from.
+    `time_limit_s`: what is left of the trial's own limit, None without one.
+    `split`: V is so many times what the configuration gives, since the trial ran out of memory. `memory_gib`: what each
+    of its workers may use, None without a limit.
+    `moved`: this generation goes on from what it saved on another node.
+    `unjudged`: the answer to each of its reports is "continue", unless a person says otherwise.
     `fail_at`: for tests. `trace`: keep digests of the state before every step (`trace.py`).
     """
 
@@ -81,7 +91,13 @@ class LaunchTrial:
     max_shards: int
     reported_step: int = 0
     suggested: Mapping[str, Json] = field(default_factory=dict)
+    parent: int | None = None
+    unjudged: bool = False
+    moved: bool = False
+    other_metrics: tuple[str, ...] = ()
     time_limit_s: float | None = None
+    split: int = 1
+    memory_gib: float | None = None
     fail_at: FailAt | None = None
     trace: bool = False
 
@@ -186,7 +202,11 @@ class Started:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
-    """`step` epochs are done. The worker waits for `AnswerReport` at its next step boundary."""
+    """`step` epochs are done. The worker waits for `AnswerReport` at its next step boundary.
+
+    `most_workers`: so many the trial can have, by its shards; 0: their number cannot change, since it prepared nothing;
+    None: the runner cannot tell. `gpu_memory_gib`: the most that rank 0 has held of a GPU so far, 0 without one.
+    """
 
     study: str
     number: int
@@ -194,6 +214,8 @@ class Reported:
     step: int
     metrics: Mapping[str, Json]
     can_pause: bool
+    most_workers: int | None = None
+    gpu_memory_gib: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,7 +264,8 @@ class Ended:
     `outcome`: "completed" (the function returned), "paused" (checkpointed and let go), "stopped" (obeyed a stop verdict
     or raised TrialPruned), "failed", "cancelled" (killed on request). `failure`: a FailureKind name when failed.
     `value`: what the objective returned. `phases_s`: where the time went, by "start", "user", "report_wait",
-    "checkpoint".
+    "checkpoint". `shards`: the trial ran out of memory with so many shards a batch before its first report, and twice
+    as many would need less. `approximate`: it was trained with `exact=False`.
     """
 
     study: str
@@ -253,6 +276,41 @@ class Ended:
     value: Json = None
     failure: str | None = None
     phases_s: Mapping[str, float] = field(default_factory=dict)
+    shards: int | None = None
+    approximate: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeJoined:
+    """A node is ready for trials of every study: from now on it may be given some. Memory in GiB."""
+
+    node: str
+    gpus: tuple[str, ...]
+    cpus: int
+    memory_gib: float
+    device_model: str
+    gpu_memory_gib: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeDraining:
+    """A person wants the node to be empty: nothing new may go there, and what can move leaves it.
+
+    `draining` False: the wish was taken back.
+    """
+
+    node: str
+    draining: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLost:
+    """The node is gone; the `Ended` of every trial that it had follows at once."""
+
+    node: str
+    reason: str
 
 
 RunnerEvent = Prepared | Started | Reported | SuggestionAsked | Resized | Warned | Ended
+NodeEvent = NodeJoined | NodeDraining | NodeLost

@@ -66,9 +66,11 @@ class EpochMeans:
         if group.world_size > 1 and sums:
             import torch
 
+            from .flats import Flats
+
             def work() -> list[torch.Tensor]:
                 flat = torch.tensor([part for pair in sums.values() for part in pair], dtype=torch.float64)
-                group.tree_sum(flat)
+                group.tree_sum(Flats.of(flat))
                 return [flat]
 
             parts = iter(group.together(work)[0].tolist())

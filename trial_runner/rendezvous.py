@@ -1,24 +1,28 @@
-"""Where the workers of a trial find each other: a store in a process that the agent keeps (`store_keeper.py`).
-
-Before a group is formed, everybody leaves a sign and waits for the signs of all others, asking the agent meanwhile:
-forming the group itself cannot be called off, and would wait half an hour for a worker that died on its way here.
-"""
+"""Where the workers of a trial find each other: a store in a process that the agent keeps (`store_keeper.py`)."""
 
 from __future__ import annotations
 
+import datetime
 import os
 import sys
-import time
+from typing import Any
 
-from torch._C._distributed_c10d import TCPStore
-from torch.distributed.distributed_c10d import PrefixStore, Store
+import torch
+from torch import distributed
+from torch._C._distributed_c10d import PrefixStore, Store, TCPStore
 
 from .group import PeerLost
 from .link import Link
+from .mesh import connect_all
+from .socket_group import SocketGroup
 
-LOOK_S = 0.001  # how often the others' signs are looked for: a question to the store takes a tenth of it
+CONNECTING = datetime.timedelta(seconds=10)
+"""For a store that listens already: longer only when its process is dying."""
 
-LOOPBACK = "lo" if sys.platform == "linux" else "lo0"
+ALL_REDUCE = datetime.timedelta(seconds=60)
+"""All workers come to an all-reduce at once: they have exchanged their losses just before."""
+
+LOOPBACK_DEVICE = "lo" if sys.platform == "linux" else "lo0"
 
 
 class Rendezvous:
@@ -33,24 +37,38 @@ class Rendezvous:
         self._trial = trial
         self._stores: dict[int, Store] = {}
 
-    def meet(self, port: int, formation: int, rank: int, world_size: int) -> Store:
-        """Wait until all have come; the store to form the group with.
+    def form(self, port: int, formation: int, rank: int, world_size: int) -> SocketGroup:
+        """Form a group with those that were ordered to.
 
         Raises:
-            PeerLost: the agent called the meeting off, or the store has gone.
+            PeerLost: the agent called it off, another worker has gone, or the store has.
         """
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK)  # all are on one node: nothing listens to the network
         try:
             store = self._store(port)
-            store.set(f"{formation}/{rank}", "here")
-            signs = [f"{formation}/{other}" for other in range(world_size)]
-            while not store.check(signs):
-                self._ask_agent(formation)
-                time.sleep(LOOK_S)
         except RuntimeError as error:
             gone = str(error)
         else:
-            return store
+            peers = connect_all(store, formation, rank, world_size, lambda: self._ask_agent(formation))
+            return SocketGroup(rank, peers)
+        raise PeerLost(gone)
+
+    def torch_group(self, formation: int, rank: int, world_size: int) -> Any:
+        """torch's default group, of the same workers: NCCL where this worker has a GPU, else gloo.
+
+        Raises:
+            PeerLost: another worker has gone.
+        """
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK_DEVICE)  # all are on one node
+        (store,) = self._stores.values()
+        try:
+            distributed.init_process_group(
+                "nccl" if torch.cuda.is_available() else "gloo", store=PrefixStore(f"torch/{formation}", store),
+                rank=rank, world_size=world_size, timeout=ALL_REDUCE,
+            )  # fmt: skip
+        except RuntimeError as error:
+            gone = str(error)
+        else:
+            return distributed.group.WORLD
         raise PeerLost(gone)
 
     def _ask_agent(self, formation: int) -> None:
@@ -60,5 +78,6 @@ class Rendezvous:
 
     def _store(self, port: int) -> Store:
         if port not in self._stores:
-            self._stores = {port: PrefixStore(self._trial, TCPStore("127.0.0.1", port, wait_for_workers=False))}
+            store = TCPStore("127.0.0.1", port, timeout=CONNECTING, wait_for_workers=False)
+            self._stores = {port: PrefixStore(self._trial, store)}
         return self._stores[port]

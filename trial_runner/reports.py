@@ -7,6 +7,7 @@ while the study decides.
 from __future__ import annotations
 
 import difflib
+import sys
 import time
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol
@@ -14,6 +15,7 @@ from typing import Any, Literal, Protocol
 from .group import Group, decide
 from .let_go import TrialLetGo
 from .metrics import as_number
+from .shards import ShardPlan, can_split
 
 Json = Any  # a JSON value: the one named boundary where the type is open
 
@@ -31,6 +33,15 @@ class TrialLink(Protocol):
     def receive(self, kind: str) -> dict[str, Any]: ...
 
     def poll(self) -> None: ...
+
+
+def gpu_memory_gib() -> float:
+    """The most that this worker's allocator has held of a GPU so far, in GiB; 0 where it has used none."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return 0.0
+    most: int = max(torch.cuda.max_memory_reserved(i) for i in range(torch.cuda.device_count()))
+    return most / 2**30
 
 
 class Reports:
@@ -85,7 +96,7 @@ class Reports:
             )
         if step <= self._known_step:
             return
-        report = {"step": step, "metrics": numbers, "can_pause": can_pause}
+        report = {"step": step, "metrics": numbers, "can_pause": can_pause, "gpu_memory_gib": gpu_memory_gib()}
         if self._group.rank == 0:
             self._link.send("report", **report)
         self._unanswered.append(report)
@@ -99,6 +110,15 @@ class Reports:
         if topic not in self._warned and self._group.rank == 0:
             self._warned.add(topic)
             self._link.send("warn", text=text)
+
+    def tell_plan(self, plan: ShardPlan) -> None:
+        """Say what the agent needs to know of how batches are cut: how many workers are of use, that results depend on
+        their number, or V, where twice as many shards would be possible."""
+        self._link.send("workers", most=plan.shards)
+        if plan.merged:
+            self._link.send("approximate")
+        elif can_split(plan.batch_size, plan.shards):
+            self._link.send("shards", shards=plan.shards)
 
     def settle(self) -> None:
         """Wait until the study has every report; what it answers is kept for `obey`."""

@@ -173,11 +173,10 @@ class ShardedLoader:
         first = step * self._plan.batch_size
         samples = min(self._plan.batch_size, len(self._source) - first)
         cuts = []
-        for shard, (low, high) in enumerate(self._plan.cut(samples)):
-            if shard in owned:
-                part = slice(first + low, first + high)
-                indices = part if pass_.order is None else pass_.order[part]
-                cuts.append(Cut(self._step_seed(pass_, step), shard, indices))
+        for shard, low, high in self._plan.parts(samples, owned):
+            part = slice(first + low, first + high)
+            indices = part if pass_.order is None else pass_.order[part]
+            cuts.append(Cut(self._step_seed(pass_, step), shard, indices))
         return cuts
 
     def _order(self, name: tuple[int, int]) -> torch.Tensor | None:

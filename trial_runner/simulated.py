@@ -97,6 +97,7 @@ class SimulatedRunner:
         self._order = 0
         self._running: dict[TrialKey, SimulatedTrial] = {}
         self._waiting_for_verdict: set[TrialKey] = set()
+        self._reached: dict[TrialKey, int] = {}
 
     # --- the port --------------------------------------------------------------------------------
 
@@ -154,7 +155,10 @@ class SimulatedRunner:
     def _launch(self, launch: LaunchTrial) -> None:
         key = (launch.study, launch.number)
         assert key not in self._running, f"{key} was launched while it runs"
-        trial = SimulatedTrial(launch=launch, step=launch.reported_step, answered=dict(launch.suggested))
+        step = launch.reported_step
+        if launch.parent is not None:
+            step = max(step, self._reached.get((launch.study, launch.parent), 0))
+        trial = SimulatedTrial(launch=launch, step=step, answered=dict(launch.suggested))
         self._running[key] = trial
         started = Started(
             study=launch.study,
@@ -224,7 +228,7 @@ class SimulatedRunner:
                 self._ask_or_train(key)
             case Reported():
                 self._waiting_for_verdict.add(key)
-                self._running[key].step = event.step
+                self._running[key].step = self._reached[key] = event.step
             case Ended():
                 del self._running[key]
                 self._waiting_for_verdict.discard(key)

@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from .crew import Crew
+from .crew_watch import CrewWatch
 from .deadlines import Deadlines
 from .descent import group_alive, kill_group
 from .fork_server import ForkServer
-from .logs import rotate_if_large, trial_dir
+from .logs import checkpoints_dir, rotate_if_large, trial_dir
 from .messages import Ended, Json, LaunchTrial, Prepared, ResizeTrial, RunnerEvent, Slot, Started
 from .process_record import ProcessRecords
-from .pulse import BEAT_S, Pulses
 from .study_setup import StudySetup
 from .wire import Channel
 from .worker_environment import KEEP, server_environment
@@ -62,8 +62,7 @@ class StudyRoom:
         self._crews: dict[tuple[int, int], Crew] = {}  # by the trial's number and generation
         self._keeper: WorkerProcess | None = None
         self._store_port: int | None = None
-        self._pulses = Pulses()
-        self._pulses_at = 0.0
+        self._watching = CrewWatch()
         self._orphans: dict[int, float] = {}  # worker → until when its group is waited for, its server having died
         self._limits: Deadlines[int] = Deadlines()
         self._events: list[RunnerEvent] = []
@@ -84,7 +83,8 @@ class StudyRoom:
             self._events.append(never_started(launch, self._broken))
             return
         if self._setup.entry["kind"] != "trial":  # only these functions know of several workers
-            launch = replace(launch, slots=(merged(launch.slots),), max_workers=1)
+            memory_gib = None if launch.memory_gib is None else launch.memory_gib * len(launch.slots)
+            launch = replace(launch, slots=(merged(launch.slots),), max_workers=1, memory_gib=memory_gib)
         usable = 1 << (len(launch.slots).bit_length() - 1)
         try:
             crew = Crew(launch, launch.slots[:usable], self)
@@ -116,9 +116,11 @@ class StudyRoom:
     def recruit(self, launch: LaunchTrial, place: Mapping[str, Json]) -> WorkerProcess:
         """Give a worker that stands by, or a new one, its part of a trial."""
         worker = self._idle.popleft() if self._idle else self._new_worker()
-        folder = trial_dir(Path(self._setup.study_dir), launch.number)
+        study_dir = Path(self._setup.study_dir)
+        folder = trial_dir(study_dir, launch.number)
+        inherits = None if launch.parent is None else checkpoints_dir(trial_dir(study_dir, launch.parent))
         try:
-            worker.assign(launch, folder, time.monotonic(), place)
+            worker.assign(launch, folder, inherits, time.monotonic(), place)
         except OSError:
             self._idle.appendleft(worker)
             raise
@@ -165,7 +167,7 @@ class StudyRoom:
         for worker_id in self._limits.due(time.monotonic()):
             self._end_late(worker_id)
         self._bury_orphans()
-        self._feel_pulses()
+        self._watching.look(time.monotonic(), self._crews.values())
         self._server.flush()
         for worker in self._workers.values():
             if worker.channel.unsent:
@@ -181,7 +183,7 @@ class StudyRoom:
         soon = self._orphans or self._topping_up or self._events or self._server.unsent
         if soon or any(worker.channel.unsent for worker in self._workers.values()):
             return time.monotonic() + 0.005
-        times = [self._limits.next_at(), self._pulses_at + BEAT_S if self._groups() else None]
+        times = [self._limits.next_at(), self._watching.next_at(self._crews.values())]
         return min((at for at in times if at is not None), default=None)
 
     def rotate_logs(self) -> None:
@@ -346,19 +348,6 @@ class StudyRoom:
     def _crew_of(self, worker: WorkerProcess) -> Crew:
         assert worker.launch is not None, "it has a trial"
         return self._crews[worker.launch.number, worker.launch.generation]
-
-    def _groups(self) -> list[Crew]:
-        return [crew for crew in self._crews.values() if crew.is_several]
-
-    def _feel_pulses(self) -> None:
-        now = time.monotonic()
-        if now < self._pulses_at + BEAT_S:
-            return
-        self._pulses_at = now
-        groups = self._groups()
-        silent = self._pulses.silent(now, (worker for crew in groups for worker in crew.workers))
-        for crew in groups:
-            crew.check(now, [worker for worker in silent if worker in crew.workers])
 
     def _hear_keeper(self, keeper: WorkerProcess) -> None:
         self._store_port = keeper.store_port

@@ -30,9 +30,9 @@ class TreeSum(Generic[T]):
         self._add = add
         self._partial: list[tuple[int, T | None]] = []  # (level, sum), levels falling
 
-    def push(self, leaf: T | None) -> None:
-        """Add the next leaf."""
-        level, value = 0, leaf
+    def push(self, leaf: T | None, level: int = 0) -> None:
+        """Add the next leaf, or the sum of the next 2^level leaves, which begin at a multiple of that."""
+        value = leaf
         while self._partial and self._partial[-1][0] == level:
             _, left = self._partial.pop()
             level, value = level + 1, self._join(left, value)

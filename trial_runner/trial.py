@@ -18,6 +18,7 @@ from .epochs import run_epochs
 from .group import Group, SoloGroup
 from .messages import FailAt
 from .metrics import EpochMeans
+from .preparing import data_device, keep, require_count, require_hook, require_modules
 from .progress import Progress
 from .reports import Reports, TrialLink
 from .running_epoch import RunningEpoch
@@ -48,7 +49,9 @@ class Trial:
 
     Args:
         link: the wire to the node.
+        inherits: the checkpoints of another trial, whose last one this trial starts from.
         max_shards: upper bound of V, the number of shards a global batch is cut into.
+        split: V is so many times as large, since the trial ran out of memory.
         metric: the objective's name.
         direction: "maximize" or "minimize".
         reported_step: the last step that the study knows from an earlier run of this trial.
@@ -67,8 +70,10 @@ class Trial:
         seed: int,
         link: TrialLink,
         checkpoint_dir: Path,
+        inherits: Path | None = None,
         max_workers: int = 1,
         max_shards: int = 1,
+        split: int = 1,
         metric: str,
         direction: str,
         reported_step: int = 0,
@@ -84,19 +89,22 @@ class Trial:
         self.seed = seed
         self.checkpoint_dir = checkpoint_dir
         self.max_workers = max_workers
-        self._max_shards = max_shards
+        self._max_shards, self._split = max_shards, split
         self._group: Group = SoloGroup() if group is None else group
         self._progress = Progress(seed)
         self._means = EpochMeans()
         self._state = TrialState()
         self._reports = Reports(link, self._group, metric=metric, reported_step=reported_step)
         self._memory = TrialMemory(
-            CheckpointFolder(checkpoint_dir, direction=direction),
+            CheckpointFolder(checkpoint_dir, direction=direction, split=split),
             self._state,
             warn=self._reports.warn,
             writes=lambda: self._group.rank == 0,
             arrive=arrive,
+            inherits=None if inherits is None else CheckpointFolder(inherits, direction=direction),
         )
+        if inherits is not None and arrive is None:
+            self._memory.resumed()  # says so at once where there is nothing to start from
         if elastic is not None:
             elastic.on_lead = self._reports.lead
         self._running = RunningEpoch(self._progress, self._means, self._reports)
@@ -105,6 +113,8 @@ class Trial:
             Trace(checkpoint_dir, self._state) if trace else None,
         )  # fmt: skip
         self._backward: Backward | None = None
+        self._approximate = False
+        self._comm_hook: str | None = None
 
     @property
     def rank(self) -> int:
@@ -141,6 +151,8 @@ class Trial:
         num_workers: int = 0,
         collate_fn: Callable[[list[Any]], Any] | None = None,
         drop_last: bool = False,
+        exact: bool = True,
+        comm_hook: str | None = None,
         **loader_options: Any,
     ) -> ShardedLoader:
         """Keep the state of models and optimizers across pauses, and cut `data` into batches.
@@ -154,40 +166,40 @@ class Trial:
             num_workers: processes that fetch the samples of a map-style data set; no effect on what is fetched.
             collate_fn: makes a micro-batch of a list of samples.
             drop_last: leave out the last batch when it is smaller.
+            exact: False: over several workers, gradients are averaged by torch's DistributedDataParallel, which is
+                faster for large models and gives other bits on other numbers of workers.
+            comm_hook: with exact=False, how gradients travel: "fp16" or "powersgd".
             loader_options: passed on to `torch.utils.data.DataLoader` where `num_workers` > 0.
 
         Returns:
             The loader: one global batch a step; its length is the number of steps, however many workers there are.
 
         Raises:
-            TrialError: the data cannot be indexed, or batch_size is not a positive integer.
+            TrialError: the data cannot be indexed, batch_size is not a positive integer, or comm_hook is unknown.
         """
         from .data_source import as_source
         from .sharded_loader import ShardedLoader
-        from .shards import ShardPlan, logical_shards
+        from .shards import plan_of
 
         self._only_before_epochs("prepare")
-        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-            raise TrialError(f"batch_size={batch_size!r} is not a positive integer.", "Use e.g. batch_size=64.")
+        require_count(batch_size)
+        require_hook(comm_hook, exact=exact)
         source = as_source(data, collate_fn)
         exactness.set_torch()
-        for one in self._keep("model", model):
-            self._require_module(one)
-        self._keep("optimizer", optimizer)
+        require_modules(keep(self._state, "model", model))
+        keep(self._state, "optimizer", optimizer)
         self._backward = None
-        plan = ShardPlan(batch_size=batch_size, shards=logical_shards(self._max_shards, batch_size))
+        plan = plan_of(batch_size, self._max_shards, self._split, exact=exact)
+        self._reports.tell_plan(plan)
+        self._approximate, self._comm_hook = plan.merged, comm_hook
         if self.rank == 0:
-            print(
-                f"trial {self.number}: batches of {batch_size} in V={plan.shards} "
-                f"{'shard' if plan.shards == 1 else 'shards'} of {plan.micro_batch_size} samples",
-                flush=True,
-            )
+            print(f"trial {self.number}: {plan.describe(self._split)}", flush=True)
         return ShardedLoader(
             source,
             plan,
             self._progress,
             self._group,
-            self._data_device(),
+            data_device(self._state),
             shuffle=shuffle,
             drop_last=drop_last,
             workers=num_workers,
@@ -262,10 +274,8 @@ class Trial:
             TrialError: `loss_fn` returned something else, or a loss without a gradient.
             TrialLetGo: between two steps, the trial is paused.
         """
-        from .backward import Backward
-
         if self._backward is None:
-            self._backward = Backward(self._group, self._state.modules(), self._state.parameters(), self._boundary)
+            self._backward = self._new_backward()
         self._backward.check(batch)
         if self._boundary.before_backward(batch):
             return self._backward.again(self._running.recall("loss"), scaler)
@@ -304,7 +314,7 @@ class Trial:
             as_source(data, collate_fn),
             list(self._state.modules()),
             self._group,
-            self._data_device(),
+            data_device(self._state),
             batch_size=batch_size,
             seed=derive_seed(self.seed, self._progress.epoch),
         )
@@ -342,28 +352,6 @@ class Trial:
 
     # --- inside ----------------------------------------------------------------------------------
 
-    def _keep(self, role: str, given: Any) -> list[Any]:
-        """Register one object or several, named by role and place."""
-        if isinstance(given, Mapping):
-            named = {f"{role}.{key}": one for key, one in given.items()}
-        elif isinstance(given, Sequence):
-            named = {f"{role}[{place}]": one for place, one in enumerate(given)}
-        else:
-            named = {role: given}
-        for name, one in named.items():
-            if not self._state.holds(one):
-                self._state.add(self._state.free_name(name), one)
-        return list(named.values())
-
-    def _require_module(self, model: object) -> None:
-        from torch import nn
-
-        if not isinstance(model, nn.Module):
-            raise TrialError(
-                f"prepare's model is a {type(model).__name__}, not a torch.nn.Module.",
-                "The order is prepare(model, optimizer, data, batch_size=...).",
-            )
-
     def _only_before_epochs(self, method: str) -> None:
         if self._progress.inside:
             raise TrialError(
@@ -379,14 +367,16 @@ class Trial:
                 f'Add trial.register("{name}", {name}) before the epochs.',
             )
 
+    def _new_backward(self) -> Backward:
+        kept = self._group, self._state.modules(), self._state.parameters(), self._boundary
+        if self._approximate:
+            from .approximate import ApproximateBackward
+
+            return ApproximateBackward(*kept, self._comm_hook)
+        from .backward import Backward
+
+        return Backward(*kept)
+
     def _forget_backward(self) -> None:
-        """Parameters and hooks are looked up anew every epoch."""
-        self._backward = None
-
-    def _data_device(self) -> torch.device:
-        """Where the prepared models are."""
-        import torch
-
-        parameters = (parameter for module in self._state.modules() for parameter in module.parameters())
-        first = next(parameters, None)
-        return torch.device("cpu") if first is None else first.device
+        """Parameters and hooks are looked up anew every epoch (torch's replicas are too dear for that)."""
+        self._backward = self._backward if self._approximate else None

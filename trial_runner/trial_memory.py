@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import TrialError
 from .checkpoints import Checkpoint, CheckpointFolder
+from .inheriting import inherited
 from .plain_state import State, to_plain
 from .progress import Progress
 from .seeding import rng_state, set_rng_state
@@ -25,6 +26,7 @@ class TrialMemory:
         warn: called with (topic, text) when a checkpoint on disk cannot be used.
         writes: does this worker write? One of a group does.
         arrive: where a worker that comes in later gets the trial's state from, instead of from the disk.
+        inherits: the checkpoints of the trial whose state this one starts from.
     """
 
     def __init__(
@@ -35,12 +37,15 @@ class TrialMemory:
         warn: Callable[[str, str], None],
         writes: Callable[[], bool],
         arrive: Callable[[], Checkpoint] | None = None,
+        inherits: CheckpointFolder | None = None,
     ) -> None:
         self._folder = folder
         self._state = state
         self._warn = warn
         self._writes = writes
         self._arrive = arrive
+        self._inherits = inherits
+        self._is_inherited = False
         self._user: bytes | None = None
         self._user_at_epoch: bytes | None = None
         self._resumed: Checkpoint | None = None
@@ -53,13 +58,19 @@ class TrialMemory:
         return len(self._state) > 0 or self._user is not None
 
     def resumed(self) -> Checkpoint | None:
-        """The checkpoint that this run continues, read once; None at a fresh start."""
+        """The checkpoint that this run continues, read once; None at a fresh start.
+
+        Raises:
+            TrialError: it is to start from another trial's state, which has none.
+        """
         if not self._looked:
             began = time.perf_counter()
             self._looked = True
             damage: list[str] = []
             if self._arrive is None:
                 self._resumed, damage = self._folder.newest()
+                if self._resumed is None and self._inherits is not None:
+                    self._resumed, self._is_inherited = inherited(self._inherits), True
             else:
                 self._resumed = self._arrive()
             self.spent_s += time.perf_counter() - began
@@ -108,8 +119,10 @@ class TrialMemory:
         self.spent_s += time.perf_counter() - began
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Put objects, gradients and random generators back."""
-        self._state.restore(checkpoint.state["objects"])
+        """Put objects, gradients and random generators back; of another trial's state only what training has made."""
+        self._state.restore(checkpoint.state["objects"], inherited=self._is_inherited)
+        if self._is_inherited:
+            return
         if checkpoint.running is not None:
             self._user = checkpoint.running["user"]
             for parameter, gradient in zip(

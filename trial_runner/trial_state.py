@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from ..errors import TrialError
+from .inheriting import keeping_settings
 from .plain_state import State, to_plain
 
 if TYPE_CHECKING:
@@ -83,8 +85,11 @@ class TrialState:
         """Everything, as plain data; the tensors, appended to `tensors`, are not copied."""
         return {name: to_plain(_state_of(obj), name, tensors) for name, obj in self._objects.items()}
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: State, *, inherited: bool = False) -> None:
         """Give every object the state that `capture` took.
+
+        Args:
+            inherited: it is another trial's; learning rates and what else is a setting stays as it was built here.
 
         Raises:
             TrialError: the objects are not those of the checkpoint.
@@ -97,7 +102,8 @@ class TrialState:
             )
         for name, obj in self._objects.items():
             try:
-                _load(obj, state[name])
+                with keeping_settings(obj) if inherited else nullcontext():
+                    _load(obj, state[name])
             except (RuntimeError, ValueError, KeyError) as error:
                 raise TrialError(
                     f"the state of {name!r} does not fit: {error}", "Build it as it was before the pause."

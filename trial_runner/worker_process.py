@@ -10,13 +10,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
-from .logs import LOG_NAME
+from .logs import LOG_NAME, checkpoints_dir
 from .messages import Ended, Json, LaunchTrial, Reported, RunnerEvent, Started, SuggestionAsked, Warned
+from .shards import MOST_SPLIT
 from .wire import Channel, Message
 
 LARGE_SHARE_OF_MEMORY = 0.5
 """A killed worker that had more than this of the machine's memory was probably killed for it: the kernel's choice is
 the largest process."""
+
+
+EndedFor = Literal["cancelled", "timeout", "memory"]
+"""Why the agent ends a trial."""
+
+FAILURES = {"timeout": "TIMEOUT", "memory": "OOM"}
 
 
 class WorkerProcess:
@@ -39,31 +46,43 @@ class WorkerProcess:
         self._about_group: list[Message] = []
         self._launched_at = 0.0
         self._ended: Message | None = None
-        self._end_reason: tuple[Literal["cancelled", "timeout"], str] | None = None
+        self._end_reason: tuple[EndedFor, str] | None = None
+        self._shards: int | None = None
+        self._most_workers = 0
+        self._has_reported = False
+        self._approximate = False
 
-    def assign(self, launch: LaunchTrial, trial_dir: Path, launched_at: float, place: Mapping[str, Json]) -> None:
+    def assign(
+        self, launch: LaunchTrial, trial_dir: Path, inherits: Path | None, launched_at: float, place: Mapping[str, Json]
+    ) -> None:
         """Give it a trial, or its part in one.
 
         Args:
+            inherits: the checkpoints of the trial that it starts from.
             place: its `rank` among so many `workers`, and whether it `arrives` when they are training already.
         """
-        checkpoint_dir = trial_dir / "checkpoints"
+        checkpoint_dir = checkpoints_dir(trial_dir)
         trial_dir.mkdir(parents=True, exist_ok=True)
         checkpoint_dir.mkdir(exist_ok=True)
         self.launch = launch
         self.log = trial_dir / (LOG_NAME if place["rank"] == 0 else f"log-worker-{self.id}.txt")
         self.started_at, self._launched_at = None, launched_at
         self._ended, self._end_reason = None, None
+        self._approximate = False
+        self._shards, self._has_reported = None, launch.reported_step > 0
+        self._most_workers = 0
         self.channel.send(
             "assign", study=launch.study, number=launch.number, generation=launch.generation, config=launch.config,
-            seed=launch.seed, metric=launch.metric, direction=launch.direction, slot=asdict(launch.slots[0]),
-            max_workers=launch.max_workers, max_shards=launch.max_shards, reported_step=launch.reported_step,
-            suggested=dict(launch.suggested), trial_dir=str(trial_dir), checkpoint_dir=str(checkpoint_dir),
-            log=str(self.log), fail_at=None if launch.fail_at is None else asdict(launch.fail_at),
-            trace=launch.trace, **place,
+            seed=launch.seed, metric=launch.metric, direction=launch.direction,
+            objectives=[launch.metric, *launch.other_metrics], slot=asdict(launch.slots[0]),
+            max_workers=launch.max_workers, max_shards=launch.max_shards, split=launch.split,
+            reported_step=launch.reported_step, suggested=dict(launch.suggested), trial_dir=str(trial_dir),
+            checkpoint_dir=str(checkpoint_dir),
+            inherits=None if inherits is None else str(inherits), log=str(self.log),
+            fail_at=None if launch.fail_at is None else asdict(launch.fail_at), trace=launch.trace, **place,
         )
 
-    def end_with(self, outcome: Literal["cancelled", "timeout"], reason: str) -> None:
+    def end_with(self, outcome: EndedFor, reason: str) -> None:
         """Note why it is being killed; the first reason stands."""
         self._end_reason = self._end_reason or (outcome, reason)
 
@@ -120,11 +139,19 @@ class WorkerProcess:
                 return Started(
                     study=study, number=number, generation=generation, start_s=start_s, pids=(int(message["pid"]),)
                 )
+            case "approximate":
+                self._approximate = True
+            case "workers":
+                self._most_workers = int(message["most"])
+            case "shards":
+                self._shards = int(message["shards"])
             case "report":
+                self._has_reported = True
                 return Reported(
                     study=study, number=number, generation=generation, step=int(message["step"]),
                     metrics={name: _number(value) for name, value in message["metrics"].items()},
-                    can_pause=bool(message["can_pause"]),
+                    can_pause=bool(message["can_pause"]), most_workers=self._most_workers,
+                    gpu_memory_gib=float(message.get("gpu_memory_gib", 0.0)),
                 )
             case "suggest":
                 json.dumps(message["domain"], allow_nan=False)  # the journal could not keep it
@@ -161,13 +188,19 @@ class WorkerProcess:
             value, failure = self._ended["value"], self._ended["failure"]
         elif self._end_reason is not None:
             why, reason = self._end_reason
-            outcome, failure = ("cancelled", None) if why == "cancelled" else ("failed", "TIMEOUT")
+            outcome, failure = ("cancelled", None) if why == "cancelled" else ("failed", FAILURES[why])
         else:
             failure, reason = _unsaid_end(status, peak_mib, memory_mib)
         return Ended(
             study=self.launch.study, number=self.launch.number, generation=self.launch.generation, outcome=outcome,
             reason=reason, value=value, failure=failure, phases_s=self._phases_s(),
+            approximate=self._approximate, shards=self._shards if failure == "OOM" and self._may_split() else None,
         )
+
+    def _may_split(self) -> bool:
+        """May its trial begin again with twice as many shards? Not once somebody has judged it by its reports."""
+        assert self.launch is not None
+        return self.launch.split < MOST_SPLIT and not self._has_reported
 
     def _phases_s(self) -> dict[str, float]:
         """Where the time went, as far as the worker could still tell."""
@@ -197,7 +230,8 @@ def _checked_ending(message: Message) -> Message:
     if not whole or message["outcome"] not in ("completed", "stopped", "failed", "paused", "released"):
         raise ValueError("not an ending")
     if message["value"] is not None:
-        _number(message["value"])
+        for value in message["value"] if isinstance(message["value"], list) else [message["value"]]:
+            _number(value)
     return {**message, "phases_s": {str(phase): _number(spent_s) for phase, spent_s in message["phases_s"].items()}}
 
 

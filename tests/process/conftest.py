@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from shoal.spaces import Float, Space
+from shoal.tests.ray_cluster import RayCluster, ray_cluster
 from shoal.trial_runner.archive import pack_project
 from shoal.trial_runner.messages import (
     AnswerReport,
@@ -150,6 +151,15 @@ def node(tmp_path: Path) -> Iterator[Node]:
     made = Node(tmp_path)
     yield made
     made.agent.close()
+
+
+@pytest.fixture(scope="session")
+def two_ray_nodes() -> Iterator[RayCluster]:
+    """A Ray cluster of two nodes of two pretend GPUs each, for tests that leave the nodes alone."""
+    with ray_cluster() as made:
+        made.add(gpus=2)
+        made.add(gpus=2)
+        yield made
 
 
 @pytest.fixture

@@ -16,7 +16,10 @@ def objective(config):
     return config.x
 """
 
-GOOD = HEAD + 'study = shoal.Study(space=space, train=objective, maximize="score", trials=3, reuse_workers=True)\n'
+GOOD = HEAD + (
+    'study = shoal.Study(space=space, train=objective, maximize="score", trials=3, strategy="random", '
+    "reuse_workers=True)\n"
+)
 
 
 def complaint(done: subprocess.CompletedProcess[str]) -> tuple[str, str]:
@@ -41,7 +44,9 @@ FILES = {
     "strategy": (HEAD + STUDY.format(more='maximize="s", strategy="randon"'), "'randon'", "random"),
     "stopping": (HEAD + STUDY.format(more='maximize="s", early_stopping="ashaa"'), "'ashaa'", "asha"),
     "no objective": (HEAD + STUDY.format(more="trials=3"), "no objective", "maximize="),
-    "both": (HEAD + STUDY.format(more='maximize="a", minimize="b"'), "both", "one of"),
+    "both": (HEAD + STUDY.format(more='maximize="a", minimize="a"'), "'a' is given twice", "each once"),
+    "constraint": (HEAD + STUDY.format(more='maximize="a", subject_to={"b": "5"}'), "'5', which is not", "'<= 5'"),
+    "point": (HEAD + STUDY.format(more='maximize="a", points_to_evaluate=[{"x": 9}]'), "points_to_evaluate[0]", "x"),
     "workers": (HEAD + STUDY.format(more='maximize="s", workers=3'), "power of two", "1, 2, 4"),
     "trials": (HEAD + STUDY.format(more='maximize="s", trials=0'), "trials=0", "1 or more"),
     "name": (HEAD + STUDY.format(more='maximize="s", name="a/b"'), "'a/b'", "letters"),
@@ -74,7 +79,7 @@ def test_bad_files(shoal: Shoal, case: str, tmp_path: Path) -> None:
         (["check", "missing.py"], 3, "no file missing.py", "shoal init"),
         (["run"], 2, "Missing argument", "--help"),
         (["rnu"], 2, "'rnu'", "Did you mean run?"),
-        (["run", "good.py", "--treials", "3"], 2, "--treials", "Did you mean --trials?"),
+        (["run", "good.py", "--treials", "3"], 2, "--treials", "--trials?"),
         (["run", "good.py", "--trials", "few"], 2, "'--trials'", "--help"),
         (["run", "good.py", "--trials", "0"], 2, "trials=0", "1 or more"),
         (["run", "good.py", "--strategy", "tpee"], 2, "'tpee'", "tpe"),

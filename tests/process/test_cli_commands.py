@@ -29,7 +29,7 @@ def objective(config):
     print("trying", config.x)
     return -(config.x - 0.5) ** 2
 
-study = shoal.Study(space=space, train=objective, maximize="score", trials=5, reuse_workers=True)
+study = shoal.Study(space=space, train=objective, maximize="score", trials=5, strategy="random", reuse_workers=True)
 """
 
 SLOW = """
@@ -43,7 +43,7 @@ def train(trial):
         time.sleep(0.05)
         trial.report(score=trial.config.x)
 
-study = shoal.Study(space=Space(x=Float(0.0, 1.0)), train=train, maximize="score", trials=4)
+study = shoal.Study(space=Space(x=Float(0.0, 1.0)), train=train, maximize="score", trials=4, strategy="random")
 """
 
 
@@ -105,6 +105,26 @@ def test_show_has_the_documented_keys(shoal: Shoal, finished: Path) -> None:
     assert shown["gpu_seconds"] == 0 and shown["epochs_trained"] >= 0
     best = max(data(shoal, "trials", "quick", cwd=finished), key=lambda trial: trial["value"])
     assert (best["number"], best["value"], best["config"]) == tuple(shown["best"].values())
+
+
+def test_show_tells_what_mattered(shoal: Shoal, finished: Path, tmp_path: Path) -> None:
+    (tmp_path / "matters.py").write_text(QUICK.replace("trials=5", "trials=24"))
+    assert shoal("run", "matters.py", cwd=tmp_path).returncode == 0
+    found = data(shoal, "show", "matters", "--importance", cwd=tmp_path)
+    assert (found["evaluator"], found["metric"], found["completed"], found["stopped"]) == ("ped_anova", "score", 24, 0)
+    first, second = found["parameters"]
+    assert first["path"] == "x" and first["share"] > second["share"] and first["trials"] == 24
+    assert 0 <= first["low"] <= first["share"] <= first["high"] <= 1
+    table = shoal("show", "matters", "--importance", "--evaluator", "mdi", cwd=tmp_path)
+    assert "mdi for score over 24 completed trials" in table.stderr and table.stdout.startswith("path")
+    for words, told in (
+        (["--evaluator", "shap"], "Use one of ped_anova, fanova, mdi."),
+        (["--metric", "loss"], "It has score."),
+    ):
+        refused = shoal("show", "matters", "--importance", *words, cwd=tmp_path)
+        assert refused.returncode in (2, 3) and told in refused.stderr
+    few = shoal("show", "quick", "--importance", cwd=finished)
+    assert few.returncode == 2 and "at least 10 ended trials" in few.stderr
 
 
 def test_types_survive_the_journal(shoal: Shoal, finished: Path) -> None:

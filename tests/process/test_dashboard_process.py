@@ -23,7 +23,7 @@ def objective(config):
     time.sleep(0.05)
     return config.x
 
-study = shoal.Study(space=Space(x=Float(0.0, 1.0)), train=objective, maximize="score", trials=TRIALS)
+study = shoal.Study(space=Space(x=Float(0.0, 1.0)), train=objective, maximize="score", trials=TRIALS, strategy="random")
 """
 Started = Callable[..., subprocess.Popen[str]]
 

@@ -31,7 +31,7 @@ def train(trial):
         trial.report(score=trial.evaluate(lambda x, y: model(x).argmax(1) == y, (x, y)))
 
 space = Space(lr=Float(0.001, 0.1, log=True))
-study = shoal.Study(space=space, train=train, maximize="score", trials=3, workers=(1, 2))
+study = shoal.Study(space=space, train=train, maximize="score", trials=3, strategy="random", workers=(1, 2))
 """
 
 

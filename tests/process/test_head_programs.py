@@ -32,6 +32,7 @@ def _own_runtime_dir(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def study(train: Any, **settings: Any) -> shoal.Study:
     given: dict[str, Any] = {"space": SPACE, "train": train, "maximize": "score", "trials": 4, "name": "s"}
+    given["strategy"] = "random"
     return shoal.Study(**(given | settings))
 
 
@@ -118,7 +119,8 @@ def test_code_that_no_worker_can_import(tmp_path: Path) -> None:
         "def objective(config):\n"
         "    return only_here.value\n"
         "if __name__ == '__main__':\n"
-        "    study = shoal.Study(space=Space(x=Float(0, 1)), train=objective, maximize='y', trials=2)\n"
+        "    space = Space(x=Float(0, 1))\n"
+        "    study = shoal.Study(space=space, train=objective, maximize='y', trials=2, strategy='random')\n"
         "    try:\n"
         "        study.run(data=sys.argv[1])\n"
         "    except shoal.ShoalError as error:\n"
@@ -141,7 +143,7 @@ def test_a_script_that_runs_its_study_when_imported(tmp_path: Path) -> None:
         "from shoal.spaces import Float, Space\n"
         "def objective(config):\n"
         "    return double(config.x)\n"
-        "study = shoal.Study(space=Space(x=Float(1, 2)), train=objective, maximize='y', trials=3)\n"
+        "study = shoal.Study(space=Space(x=Float(1, 2)), train=objective, maximize='y', trials=3, strategy='random')\n"
         "results = study.run(data=sys.argv[1])\n"
         "print(results.state, len(results), results.value >= 2.0)\n"
     )

@@ -93,7 +93,17 @@ def test_the_tree_is_the_same_in_one_piece_and_in_subtrees(leaves: list[float | 
     whole = total(leaves)
     for k in (2, 4, 8):
         each = 8 // k
-        assert total([total(leaves[i * each : (i + 1) * each]) for i in range(k)]) == whole
+        subtrees = [total(leaves[i * each : (i + 1) * each]) for i in range(k)]
+        assert total(subtrees) == whole
+        for known in range(k):  # one subtree was added up before, the other leaves come one by one
+            tree: TreeSum[float] = TreeSum(lambda left, right: left + right)
+            for i in range(k):
+                if i == known:
+                    tree.push(subtrees[i], level=each.bit_length() - 1)
+                else:
+                    for leaf in leaves[i * each : (i + 1) * each]:
+                        tree.push(leaf)
+            assert tree.total() == whole
 
 
 @given(st.lists(st.integers(-1000, 1000), max_size=20))

@@ -1,5 +1,6 @@
 """What an agent orders the workers of one trial to do, without any process."""
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -42,6 +43,7 @@ class Rooms:
         self.recruited: list[WorkerProcess] = []
         self.places: list[Mapping[str, Any]] = []
         self.killed: list[int] = []
+        self.port: int | None = PORT
 
     def recruit(self, launch: LaunchTrial, place: Mapping[str, Any]) -> WorkerProcess:
         worker = WorkerProcess(len(self.recruited), Wire())  # type: ignore[arg-type]
@@ -57,17 +59,18 @@ class Rooms:
         """They end by themselves."""
 
     def store_port(self) -> int | None:
-        return PORT
+        return self.port
 
 
 class Trial:
     """A crew of k workers that have formed their group."""
 
-    def __init__(self, k: int) -> None:
+    def __init__(self, k: int, port: int | None = PORT) -> None:
         self.rooms = Rooms()
+        self.rooms.port = port
         self.crew = Crew(LAUNCH, (Slot(),) * k, self.rooms)
         self.formation = 0
-        if k > 1:
+        if k > 1 and port is not None:
             self.formed(*range(k))
 
     def wire(self, worker: int) -> Any:
@@ -196,3 +199,37 @@ def test_impossible_resizes_are_refused() -> None:
     trial.resize(4)
     (again,) = trial.resize(8)
     assert isinstance(again, Resized) and "changing already" in again.reason
+
+
+def test_a_loss_before_there_is_a_store_is_told_with_the_order() -> None:
+    """The others wait for that order, and would wait for ever."""
+    trial = Trial(2, port=None)
+    assert trial.wire(0).sent == []
+    trial.dies(1)
+    assert trial.wire(0).last("form")["port"] is None
+    trial.says(0, "lost", completed=0)
+    assert trial.wire(0).last("recover")["world_size"] == 1
+
+
+def test_who_does_not_form_a_group_that_all_have_come_to_form_is_ended() -> None:
+    """Whoever comes first waits as long as a step of the others takes."""
+    trial = Trial(2)
+    trial.resize(1)
+    trial.crew.check(time.monotonic() + 1e4, [])
+    assert trial.rooms.killed == []
+    trial.says(0, "forming", formation=2)
+    trial.crew.check(time.monotonic() + 1.0, [])
+    assert trial.rooms.killed == []
+    trial.crew.check(time.monotonic() + 1e4, [])
+    assert trial.rooms.killed == [0]
+
+
+def test_one_that_is_waited_for_is_watched_though_it_is_the_last() -> None:
+    """It may be stopped: nobody else is left to notice."""
+    trial = Trial(2)
+    trial.dies(1)
+    assert trial.crew.is_several
+    trial.says(0, "lost", completed=1)
+    trial.formation += 1
+    trial.says(0, "formed", formation=2, stall_s=0.1)
+    assert not trial.crew.is_several

@@ -10,7 +10,8 @@ from torch.nn import functional as F
 
 from shoal.trial_runner.trial import Trial
 
-SAMPLES, FEATURES, CLASSES = 300, 8, 3  # 300 = 2 * 128 + 44: the last batch is smaller
+FEATURES, CLASSES = 8, 3
+SAMPLES = 300  # 2 * 128 + 44: the last batch is smaller
 EPOCHS = 3
 BATCH = 128  # four shards of 32
 
@@ -94,7 +95,7 @@ def transformer_adamw(trial: Trial) -> Any:
 def step_scheduler_and_clipping(trial: Trial) -> Any:
     model = mlp()
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
-    scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.05, total_steps=9)
+    scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.05, total_steps=3 * EPOCHS)
     loader = trial.prepare(model, optimizer, samples(), batch_size=BATCH)
     trial.register("scheduler", scheduler)
     for batch in epochs(trial, model, loader):
@@ -396,6 +397,36 @@ def python_and_numpy_noise(trial: Trial) -> Any:
         optimizer.zero_grad()
         trial.backward(loss_fn, batch)
         optimizer.param_groups[0]["lr"] = 0.1 * (random.random() + float(np.random.rand()) + torch.rand(()).item())
+        optimizer.step()
+    return state(model, optimizer)
+
+
+class Jittered:
+    """A map-style data set with random augmentation, from every generator."""
+
+    def __init__(self) -> None:
+        self._x, self._y = samples()
+
+    def __len__(self) -> int:
+        return len(self._x)
+
+    def __getitem__(self, place: int) -> tuple[torch.Tensor, torch.Tensor]:
+        import random
+
+        import numpy as np
+
+        noise = random.random() + np.random.rand() + torch.rand(FEATURES)
+        return self._x[place] + 0.1 * noise, self._y[place]
+
+
+def augmentation_in_processes(trial: Trial) -> Any:
+    """Samples are fetched and augmented in two processes of a DataLoader."""
+    model = mlp()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    loader = trial.prepare(model, optimizer, Jittered(), batch_size=BATCH, num_workers=2)
+    for batch in epochs(trial, model, loader):
+        optimizer.zero_grad()
+        trial.backward(sum_loss(model), batch)
         optimizer.step()
     return state(model, optimizer)
 
