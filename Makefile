@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 DEMO := .demo
 
-.PHONY: demo test lint docs screenshots clean setup
+.PHONY: demo test lint docs screenshots fuzz soak clean setup
 
 demo: setup  ## Run the digits study (30 trials, ASHA) to its end, in two minutes or less
 	@rm -rf $(DEMO)
@@ -30,6 +30,12 @@ docs: setup  ## Write docs/command-line.md from the command line itself
 
 screenshots: setup  ## Run the digits study and take the pictures of the README and the pages anew (needs chromium)
 	$(BIN)/python -m docs.screenshots
+
+fuzz: setup  ## A million random events against the scheduling policy
+	$(BIN)/python -m benchmarks.fuzz_scheduling --events 1000000
+
+soak: setup  ## A simulated day of 10,000 GPUs whose nodes fail every four hours
+	$(BIN)/python -m benchmarks.soak
 
 clean:  ## Remove what the other targets made
 	rm -rf .venv .typing $(DEMO) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info

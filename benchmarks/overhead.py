@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import shoal
-from shoal.scheduler.first_come import FirstComePolicy
+from shoal.scheduler.elastic_policy import ElasticPolicy
 from shoal.scheduler.port import NodeUp, Request
 from shoal.search.events import Event, StudyCreated, TrialAssigned, TrialEnded, TrialReported
 from shoal.search.journal.memory import MemoryJournal
@@ -54,7 +54,7 @@ ASHA_TRIALS, ASHA_GPUS = 64, 8
 def run(train: Any, metric: str = "value", *, gpus: int | None = None, **settings: Any) -> list[Event]:
     """Run a study for real in a directory of its own; its events, in order."""
     events: list[Event] = []
-    study = shoal.Study(space=SPACE, train=train, maximize=metric, name="overhead", **settings)
+    study = shoal.Study(space=SPACE, train=train, maximize=metric, name="overhead", strategy="random", **settings)
     with tempfile.TemporaryDirectory() as data:
         study.run(data=data, logical_gpus=gpus, on_event=lambda state, event: events.append(event))
     return events
@@ -88,7 +88,9 @@ def asha64() -> tuple[float, float]:
     """(wall / simulated, wall / area)."""
     settings: dict[str, Any] = {"trials": ASHA_TRIALS, "early_stopping": shoal.ASHA(max_epochs=trials.EPOCHS)}
     events = run(trials.sleep_epochs, "score", gpus=ASHA_GPUS, gpus_per_worker=1, **settings)
-    simulated = simulate(shoal.Study(space=SPACE, train=trials.sleep_epochs, maximize="score", **settings))
+    simulated = simulate(
+        shoal.Study(space=SPACE, train=trials.sleep_epochs, maximize="score", strategy="random", **settings)
+    )
     slept_s = len(of_kind(events, TrialReported)) * trials.EPOCH_S
     return wall_s(events) / wall_s(simulated), wall_s(events) / (slept_s / ASHA_GPUS)
 
@@ -106,7 +108,7 @@ def simulate(study: shoal.Study) -> list[Event]:
         journal=journal,
         runner=SimulatedRunner(model),
         host=InProcessHost(),
-        policy=FirstComePolicy(),
+        policy=ElasticPolicy(),
         nodes=[NodeUp(at=0.0, node="simulated", gpus=gpus, cpus=ASHA_GPUS, memory_gib=64.0)],
     )
     head.subscribe(lambda state, event: events.append(event))
@@ -140,13 +142,13 @@ def cpu_name() -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-")[:40]
 
 
-def record(result: dict[str, Any]) -> Path:
+def record(result: dict[str, Any], name: str = "overhead") -> Path:
     """Keep the result with hardware, date and commit in its name."""
     here = Path(__file__).parent
     git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=here, capture_output=True, text=True)
     commit = git.stdout.strip() or "uncommitted"
     day = datetime.date.today().isoformat()
-    path = here / "results" / f"overhead_{day}_{cpu_name()}_{commit}.json"
+    path = here / "results" / f"{name}_{day}_{cpu_name()}_{commit}.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(result, indent=2) + "\n")
     return path

@@ -8,6 +8,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from . import overhead_trials as trials
@@ -82,50 +83,68 @@ def optuna_figures() -> dict[str, float | None]:
 
 def ray_figures() -> dict[str, float | None]:
     """Ray Tune with its own ASHA (stopping form) on a local cluster of 8 CPUs; its tables go to stderr."""
-    with tempfile.TemporaryDirectory() as results, contextlib.redirect_stdout(sys.stderr):
-        return _ray_figures(results)
-
-
-def _ray_figures(folder: str) -> dict[str, float | None]:
-    import ray
-    from ray import tune
-
-    ray.init(address="local", num_cpus=8, include_dashboard=False, log_to_driver=False)
-    try:
-
-        def noop(config: dict[str, float]) -> None:
-            tune.report({"value": time.time()})
-
-        def sleep_epochs(config: dict[str, float]) -> None:
-            for step in range(1, trials.EPOCHS + 1):
-                time.sleep(trials.EPOCH_S)
-                tune.report({"score": trials.score(config["x"], step)})
-
-        space = {"x": tune.uniform(0.0, 1.0)}
-        before = time.perf_counter()
-        kept = tune.RunConfig(storage_path=folder)
-        tune.Tuner(noop, param_space=space, tune_config=tune.TuneConfig(num_samples=64), run_config=kept).fit()
-        per_s = 64 / (time.perf_counter() - before)
-
-        asha = tune.schedulers.ASHAScheduler(
-            metric="score", mode="max", max_t=trials.EPOCHS, grace_period=1, reduction_factor=3
-        )
-        before = time.perf_counter()
-        results = tune.Tuner(
-            sleep_epochs,
-            param_space=space,
-            tune_config=tune.TuneConfig(num_samples=64, scheduler=asha),
-            run_config=kept,
-        ).fit()
-        wall_s = time.perf_counter() - before
-        epochs = sum((result.metrics or {}).get("training_iteration", 0) for result in results)
-    finally:
-        ray.shutdown()
+    with _ray() as folder:
+        per_s, over_area = _noop_per_s(folder), _asha64_over_area(folder)
     return {
         "start_ms_p50": None,  # not observable from outside
         "noop_trials_per_s": round(per_s, 4),
         "noop_trials_per_s_reused": None,
         "report_ms_p50": None,
         "asha64_over_simulated": None,
-        "asha64_over_area": round(wall_s / (epochs * trials.EPOCH_S / 8), 4),
+        "asha64_over_area": round(over_area, 4),
     }
+
+
+def ray_asha64_over_area() -> float:
+    """The last of `ray_figures` alone."""
+    with _ray() as folder:
+        return round(_asha64_over_area(folder), 4)
+
+
+@contextlib.contextmanager
+def _ray() -> Iterator[str]:
+    """A local cluster of 8 CPUs, and a folder for results."""
+    import ray
+
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(sys.stderr):
+        ray.init(address="local", num_cpus=8, include_dashboard=False, log_to_driver=False)
+        try:
+            yield folder
+        finally:
+            ray.shutdown()
+
+
+def _noop_per_s(folder: str) -> float:
+    from ray import tune
+
+    def noop(config: dict[str, float]) -> None:
+        tune.report({"value": time.time()})
+
+    before = time.perf_counter()
+    kept = tune.RunConfig(storage_path=folder)
+    space = {"x": tune.uniform(0.0, 1.0)}
+    tune.Tuner(noop, param_space=space, tune_config=tune.TuneConfig(num_samples=64), run_config=kept).fit()
+    return 64 / (time.perf_counter() - before)
+
+
+def _asha64_over_area(folder: str) -> float:
+    from ray import tune
+
+    def sleep_epochs(config: dict[str, float]) -> None:
+        for step in range(1, trials.EPOCHS + 1):
+            time.sleep(trials.EPOCH_S)
+            tune.report({"score": trials.score(config["x"], step)})
+
+    asha = tune.schedulers.ASHAScheduler(
+        metric="score", mode="max", max_t=trials.EPOCHS, grace_period=1, reduction_factor=3
+    )
+    before = time.perf_counter()
+    results = tune.Tuner(
+        sleep_epochs,
+        param_space={"x": tune.uniform(0.0, 1.0)},
+        tune_config=tune.TuneConfig(num_samples=64, scheduler=asha),
+        run_config=tune.RunConfig(storage_path=folder),
+    ).fit()
+    wall_s = time.perf_counter() - before
+    epochs = sum((result.metrics or {}).get("training_iteration", 0) for result in results)
+    return wall_s / (epochs * trials.EPOCH_S / 8)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -20,13 +20,15 @@ from ..scheduler.port import (
     PoolEvent,
     Request,
     Start,
+    StudyShare,
+    TrialEnded,
     TrialOffered,
     TrialWithdrawn,
     WorkerSlot,
 )
 from ..search.events import Enqueued, Event, StudyCreated
 from ..search.journal.memory import MemoryJournal
-from ..search.numbers import encode_number
+from ..search.spec import Json
 from ..search.study_state import StudyState
 from ..spaces import Configuration
 from ..trial_runner.messages import (
@@ -49,13 +51,19 @@ if TYPE_CHECKING:
     from .study import Study
 
 
+Told = float | Mapping[str, float]
+"""One objective's value, or values by metric: all objectives, and what the study is subject to."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A trial to run: its configuration and the seed to run it with."""
+    """A trial to run: its configuration and the seed to run it with; `parent` is the trial whose state it starts from
+    (population-based training), None for a fresh start."""
 
     number: int
     config: Configuration
     seed: int
+    parent: int | None = None
 
 
 class PersonRunner:
@@ -101,13 +109,11 @@ class PersonRunner:
     def is_open(self, number: int) -> bool:
         return number in self._open
 
-    def reported(self, number: int, step: int, metric: str, value: float) -> None:
-        metrics = {metric: encode_number(value)}
-        self._happened.append(Reported(**self._whose(number), step=step, metrics=metrics, can_pause=False))
+    def reported(self, number: int, step: int, metrics: Mapping[str, float]) -> None:
+        self._happened.append(Reported(**self._whose(number), step=step, metrics=dict(metrics), can_pause=False))
 
-    def completed(self, number: int, value: float) -> None:
-        told = Ended(**self._whose(number), outcome="completed", reason="told", value=encode_number(value))
-        self._end(number, told)
+    def completed(self, number: int, value: Json) -> None:
+        self._end(number, Ended(**self._whose(number), outcome="completed", reason="told", value=value))
 
     def stopped(self, number: int) -> None:
         reason = self.verdicts[number].reason
@@ -133,13 +139,17 @@ class OnDemandPolicy:
         self._line: dict[int, TrialOffered] = {}
 
     def step(self, event: PoolEvent) -> list[Action]:
-        match event:
-            case TrialOffered():
-                self._line[event.number] = event
-            case TrialWithdrawn():
-                self._line.pop(event.number, None)
-            case _:
-                pass
+        return self.steps([event])
+
+    def steps(self, events: Sequence[PoolEvent]) -> list[Action]:
+        for event in events:
+            match event:
+                case TrialOffered():
+                    self._line[event.number] = event
+                case TrialWithdrawn() | TrialEnded():
+                    self._line.pop(event.number, None)
+                case _:
+                    pass
         started: list[Action] = []
         while self._line and self.demand > 0:
             self.demand -= 1
@@ -164,6 +174,12 @@ class OnDemandPolicy:
         a result before asking again wants the next proposal to know of it."""
         return self.demand - 1
 
+    def shares(self, at: float) -> Sequence[StudyShare]:
+        return ()
+
+    def cordoned(self) -> Mapping[str, str]:
+        return {}
+
 
 class AskTell:
     """One session of `Study.ask` and `Study.tell`."""
@@ -172,8 +188,13 @@ class AskTell:
         spec = study.spec()
         if study.space is None:
             raise SpecError("ask and tell need a space.", "Set space=Space(...).")
+        if study.like is not None:
+            raise SpecError(
+                f"like={study.like!r}: ask and tell keep no data directory, so there is no study to borrow from.",
+                "Leave like out, or use study.run().",
+            )
         self._space = study.space
-        self._metric = spec.objective.metric
+        self._spec = spec
         self._runner = PersonRunner()
         self._policy = OnDemandPolicy()
         self._host = InProcessHost()
@@ -183,7 +204,7 @@ class AskTell:
         request = Request(k_min=1, k_max=1, gpus=Fraction(0), cpus=1)
         run = StudyRun(self._state, journal, request, archive=None, study_dir=Path())
         first: list[Event] = [StudyCreated(at=self._runner.now(), spec=spec.to_json())]
-        first += [Enqueued(at=self._runner.now(), config=config, key=key) for config, key in study.enqueue]
+        first += [Enqueued(at=self._runner.now(), config=config, key=key) for config, key in study.first_points]
         self._head.add(run, first)
         self._turn()
 
@@ -204,13 +225,14 @@ class AskTell:
                 "Raise trials=, or tell the results that are still open.",
             )
         launch = self._runner.launched.popleft()
-        return Asked(number=launch.number, config=self._space.configuration(launch.config), seed=launch.seed)
+        config = self._space.configuration(launch.config)
+        return Asked(number=launch.number, config=config, seed=launch.seed, parent=launch.parent)
 
-    def report(self, asked: Asked | int, step: int, value: float) -> bool:
-        """A value on the way, after `step` epochs; False: the stopping rule ended the trial, do not tell
-        it."""
+    def report(self, asked: Asked | int, step: int, value: Told) -> bool:
+        """A value on the way, or several by metric, after `step` epochs; False: the stopping rule ended the trial, do
+        not tell it."""
         number = self._open_number(asked)
-        self._runner.reported(number, step, self._metric, _finite_or_not("value", value))
+        self._runner.reported(number, step, self._by_metric(value))
         self._turn()
         verdict = self._runner.verdicts.get(number)
         if verdict is None or verdict.step != step or verdict.verdict == "continue":
@@ -219,11 +241,12 @@ class AskTell:
         self._turn()
         return False
 
-    def tell(self, asked: Asked | int, value: float | None, *, failed: str = "") -> None:
+    def tell(self, asked: Asked | int, value: Told | None, *, failed: str = "") -> None:
         """The trial's end.
 
         Raises:
-            StrategyError: the trial is not open, or neither a value nor a failure is given.
+            StrategyError: the trial is not open, neither a value nor a failure is given, or an objective or a
+                constraint's metric is missing.
         """
         number = self._open_number(asked)
         if failed:
@@ -231,11 +254,34 @@ class AskTell:
         elif value is None:
             raise StrategyError(f"tell({number}) has no value.", "Give the value, or failed='why'.")
         else:
-            self._runner.completed(number, _finite_or_not("value", value))
+            told = self._by_metric(value)
+            self._refuse_missing(number, told)
+            self._runner.completed(number, told)
         self._turn()
 
     def results(self) -> StudyResults:
         return StudyResults(self._state, self._space)
+
+    def _by_metric(self, value: Told) -> dict[str, float]:
+        """A value as that of the one objective; several are told by name."""
+        if isinstance(value, Mapping):
+            return {str(metric): _number(metric, one) for metric, one in value.items()}
+        first, *others = self._spec.objectives
+        if others:
+            metrics = ", ".join(f"{objective.metric!r}: ..." for objective in self._spec.objectives)
+            raise StrategyError(f"{value!r} is one value; the study has several objectives.", f"Give {{{metrics}}}.")
+        return {first.metric: _number("value", value)}
+
+    def _refuse_missing(self, number: int, told: Mapping[str, float]) -> None:
+        reported = self._state.trials[number].columns
+        needed = [objective.metric for objective in self._spec.objectives if objective.metric not in told]
+        needed += [c.metric for c in self._spec.constraints if c.metric not in told and c.metric not in reported]
+        if needed:
+            has = ", ".join(map(repr, told)) or "nothing"
+            raise StrategyError(
+                f"tell({number}) lacks {', '.join(map(repr, needed))}; it has {has}.",
+                f"Give {{{needed[0]!r}: ...}} too, or failed='why'.",
+            )
 
     def _open_number(self, asked: Asked | int) -> int:
         number = asked if isinstance(asked, int) else asked.number
@@ -249,7 +295,7 @@ class AskTell:
             continue
 
 
-def _finite_or_not(name: str, value: Any) -> float:
+def _number(name: object, value: Any) -> float:
     if isinstance(value, bool) or not hasattr(value, "__float__"):
         raise StrategyError(f"{name}={value!r} is a {type(value).__name__}, not a number.", "Give a float.")
     return float(value)

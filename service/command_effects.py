@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 
-from ..errors import ShoalError
+from ..errors import ShoalError, SpecError
 from ..search.asking import room_for_enqueued
 from ..search.editing import edit
+from ..search.ended_trials import config_key
 from ..search.events import (
     Decision,
     Enqueued,
@@ -17,7 +20,6 @@ from ..search.events import (
     StudyStopping,
     TrialDecided,
 )
-from ..search.fold import config_key
 from ..search.spec import Json
 from ..search.study_data import StudyData
 from ..search.transitions import TrialStatus
@@ -135,11 +137,49 @@ def _enqueue(command: Command, state: StudyData, at: float) -> Effect:
 
 
 def _edit(command: Command, state: StudyData, at: float) -> Effect:
-    before = state.spec.budget.trials
-    spec = edit(state.spec, replace(state.spec, budget=replace(state.spec.budget, trials=command.trials)))
-    text = f"study {state.name}: trials {before} -> {command.trials}"
-    event = StudyEdited(at=at, spec=spec.to_json(), reason=f"asked by {command.who}")
-    return Effect(ok=True, text=text, events=(event,))
+    if state.is_over:
+        return Effect(ok=False, text=f"study {state.name} is {state.status}; shoal run goes on with it (--trials N)")
+    before = state.spec
+    parts: dict[str, dict[str, Json]] = {"budget": {}, "study": {}}
+    told = []
+    for name, value in command.changes.items():
+        part, field = changeable(name)
+        parts[part][field] = value
+        old = getattr(before.budget if part == "budget" else before, field)
+        told.append(f"{name} {_shown(old)} -> {_shown(value)}")
+    spec = edit(before, replace(before, **parts["study"], budget=replace(before.budget, **parts["budget"])))
+    what = ", ".join(told)
+    event = StudyEdited(at=at, spec=spec.to_json(), reason=f"{what}: asked by {command.who}")
+    return Effect(ok=True, text=f"study {state.name}: {what}", events=(event,))
+
+
+CHANGEABLE: Mapping[str, tuple[str, str]] = {
+    "trials": ("budget", "trials"),
+    "max_failures": ("budget", "max_failures"),
+    "trial_time_limit_s": ("budget", "trial_time_limit_s"),
+    "time_limit_s": ("budget", "study_time_limit_s"),
+    "gpu_hours": ("budget", "gpu_hours"),
+    "weight": ("study", "weight"),
+    "priority": ("study", "priority"),
+}
+"""What may change while a study runs, by the names of `Study(...)`, and where it lives in the spec."""
+
+
+def changeable(name: str) -> tuple[str, str]:
+    """Where the setting lives.
+
+    Raises:
+        SpecError: it cannot change while the study runs (did you mean).
+    """
+    if name not in CHANGEABLE:
+        close = get_close_matches(name, CHANGEABLE, n=1)
+        hint = f"Did you mean {close[0]}?" if close else f"These can: {', '.join(CHANGEABLE)}."
+        raise SpecError(f"{name} cannot change while the study runs.", hint)
+    return CHANGEABLE[name]
+
+
+def _shown(value: Json) -> str:
+    return "none" if value is None else str(value)
 
 
 def _count(state: StudyData, status: TrialStatus) -> int:

@@ -6,7 +6,8 @@ Written by the command line (`shoal pause|resume|stop|kill|enqueue|set`), read b
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 from ..errors import SpecError
@@ -21,15 +22,16 @@ class Command:
     """One request.
 
     `number` names a trial (None: the whole study) for pause, resume, stop and kill. `config` and `key` belong
-    to enqueue: the same key counts once. `trials` belongs to edit: the study's new trial budget. `who` is
-    told in the reasons that `shoal explain` prints, e.g. "shoal stop".
+    to enqueue: the same key counts once. `changes` belongs to edit: new values of what may change while the
+    study runs (`command_effects.CHANGEABLE`). `who` is told in the reasons that `shoal explain` prints, e.g. "shoal
+    stop".
     """
 
     verb: Verb
     number: int | None = None
     config: Json = None
     key: str = ""
-    trials: int | None = None
+    changes: Mapping[str, Json] = field(default_factory=dict)
     who: str = "a command"
 
     def __post_init__(self) -> None:
@@ -37,8 +39,8 @@ class Command:
             raise SpecError(f"command {self.verb!r} is unknown.", f"Use one of {', '.join(VERBS)}.")
         if self.verb == "enqueue" and (self.config is None or not self.key):
             raise SpecError("enqueue needs a configuration and a key.", "Give name=value pairs.")
-        if self.verb == "edit" and (self.trials is None or self.trials < 1):
-            raise SpecError(f"edit needs trials of 1 or more, not {self.trials}.", "Use e.g. trials=100.")
+        if self.verb == "edit" and not self.changes:
+            raise SpecError("edit needs something to change.", "Use e.g. trials=100.")
 
     def to_json(self) -> Json:
         return asdict(self)

@@ -1,5 +1,5 @@
-"""Ctrl-C and SIGTERM as something the head can wait for: the first asks for a graceful end, the second for
-one now."""
+"""Ctrl-C, SIGTERM and SIGUSR1 (which batch systems send before a job's time is up) as something the head can wait for:
+the first asks for a graceful end, the second for one now."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from typing import Any, Self
 
 
 class Interrupts:
-    """Counts SIGINT and SIGTERM while the context is open. Outside of the main thread signals are left
-    alone."""
+    """Counts these signals while the context is open. Outside of the main thread they are left alone."""
 
-    SIGNALS = (signal.SIGINT, signal.SIGTERM)
+    SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
     def __init__(self) -> None:
         self.count = 0

@@ -16,7 +16,13 @@ from pathlib import Path
 
 from ..errors import PoolError, SpecError
 from ..scheduler.port import Request
-from ..search.spec import Resources
+from ..search.spec import EntryKind, Resources
+
+LOGICAL_MODEL = "logical"
+
+IN_PLACE_S = 0.5
+"""What is assumed of a resize on CPUs before one was measured; `python -m benchmarks.elastic` measures 0.1 s and less
+between small models, and large ones take longer."""
 
 NVIDIA_SMI_TIMEOUT_S = 20.0  # a cold driver answers after 2 to 10 s; a hung one never does
 
@@ -30,6 +36,11 @@ class Devices:
     gpu_memory_gib: float = 0.0
     cpus: int
     memory_gib: float
+
+    @property
+    def resize_cost_s(self) -> float | None:
+        """How long a trial is expected to stand still in a resize: next to nothing where groups re-form in place."""
+        return IN_PLACE_S if not self.gpus or self.gpu_model == LOGICAL_MODEL else None
 
     @property
     def device_model(self) -> str:
@@ -70,8 +81,10 @@ def usable_memory_gib() -> float:
     return total / 2**30
 
 
-def request_of(resources: Resources, devices: Devices) -> Request:
+def request_of(resources: Resources, devices: Devices, kind: EntryKind = "trial") -> Request:
     """What a trial asks of this pool, with "auto" settled.
+
+    Only functions of the kind "trial" can change the number of their workers; others keep the smallest.
 
     Raises:
         SpecError: a number cannot be read, or a worker would take nothing, so that any number would start.
@@ -93,10 +106,11 @@ def request_of(resources: Resources, devices: Devices) -> Request:
         )
     return Request(
         k_min=resources.min_workers,
-        k_max=resources.max_workers,
+        k_max=resources.max_workers if kind == "trial" else resources.min_workers,
         gpus=gpus,
         cpus=cpus,
         memory_gib=resources.memory_gib,
+        gpu_memory_gib=resources.gpu_memory_gib,
     )
 
 

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from ..search.spec import Json, StudySpec
 from ..search.strategies.port import PastAsk, Pending, Proposal, Result
-from ..trial_runner.messages import Instruction, RunnerEvent
+from ..trial_runner.messages import Instruction, NodeEvent, RunnerEvent
 
 
 class Runner(Protocol):
@@ -34,7 +34,7 @@ class Runner(Protocol):
         virtual time); None: never. A simulation returns 0."""
         ...
 
-    def drain(self) -> list[RunnerEvent]:
+    def drain(self) -> Sequence[RunnerEvent | NodeEvent]:
         """What has happened since the last call, in order. Never blocks. A simulation advances its clock to its
         next event here."""
         ...
@@ -92,8 +92,10 @@ class StrategyHost(Protocol):
         results: Sequence[Result],
         pending: Sequence[Pending],
         seed: int,
+        wanted: Sequence[Json] = (),
     ) -> None:
-        """Tell `results`, then ask. One `Answer` follows."""
+        """Tell `results`, then ask. One `Answer` follows; it begins with the `wanted` configurations, judged as the
+        strategy's own are."""
         ...
 
     def suggest(self, study: str, number: int, generation: int, path: str, domain: Json, seed: int) -> None: ...

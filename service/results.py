@@ -43,7 +43,7 @@ class StudyResults:
 
     @property
     def value(self) -> float | None:
-        """The best completed trial's value; None when none completed."""
+        """The best completed trial's value, of the first objective; None when none completed within the constraints."""
         best = self._study.best
         return None if best is None else best.value
 
@@ -55,13 +55,23 @@ class StudyResults:
 
     @property
     def best(self) -> dict[str, Any] | None:
-        """The best completed trial as a row of `trials`."""
+        """The best completed trial as a row of `trials`; of several objectives the best in the first."""
         best = self._study.best
         return None if best is None else self._row(best)
 
     @property
+    def front(self) -> list[dict[str, Any]]:
+        """The Pareto front, best in the first objective first: completed trials that keep the constraints, and to which
+        no other one is superior. With one objective that is the best alone."""
+        rows = [self._row(self._study.trials[number]) for number in self._study.front]
+        first = self._study.spec.objective
+        return sorted(rows, key=lambda row: (first.loss(row["value"]), row["number"]))
+
+    @property
     def trials(self) -> list[dict[str, Any]]:
-        """One dict a trial: number, state, value, config, epochs, reason, run_s, gpu_s, failure, curve."""
+        """One dict a trial: number, parent (the trial whose state it started from), state, value (of the first
+        objective), values (of all, by metric), feasible (does it keep the constraints), config, epochs, reason, run_s,
+        gpu_s, failure, curve."""
         return [self._row(record) for record in self._study.trials.values()]
 
     @property
@@ -76,7 +86,10 @@ class StudyResults:
         rows = []
         for record in self._study.trials.values():
             row = self._row(record)
-            del row["config"], row["curve"]
+            values = row["values"] or {}
+            del row["config"], row["curve"], row["values"]
+            if len(record.objectives) > 1:
+                row.update({f"value.{o.metric}": values.get(o.metric) for o in record.objectives})
             row.update({f"config.{path}": value for path, value in self._flat_of(record).items()})
             rows.append(row)
         return rows
@@ -84,12 +97,17 @@ class StudyResults:
     def _row(self, record: TrialRecord) -> dict[str, Any]:
         return {
             "number": record.number,
+            "parent": record.parent,
             "state": str(record.status),
             "value": record.value,
+            "values": record.named_values,
+            "feasible": None if record.values is None else self._study.excess(record) == 0,
             "config": self._config_of(record),
             "epochs": record.curve[-1][0] if record.curve else 0,
             "reason": record.reason,
             "failure": None if record.failure is None else str(record.failure),
+            "split": record.split,
+            "approximate": record.approximate,
             "run_s": record.run_s,
             "gpu_s": record.gpu_s,
             "curve": list(record.curve),
@@ -113,6 +131,8 @@ class StudyResults:
     def __repr__(self) -> str:
         best = self._study.best
         found = "no completed trial" if best is None else f"best {best.value:.6g} (trial {best.number})"
+        if len(self._study.spec.objectives) > 1:
+            found = f"{len(self._study.front)} trials on the front"
         return f"StudyResults({self.name!r}: {self.state}, {len(self)} trials, {found})"
 
     def _repr_html_(self) -> str:

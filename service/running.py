@@ -11,32 +11,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import CodeError, SpecError
-from ..scheduler.first_come import FirstComePolicy
-from ..scheduler.port import NodeUp, Request
+from ..scheduler.elastic_policy import ElasticPolicy
+from ..scheduler.port import Request
 from ..search.ask_history import load_with_asks
 from ..search.editing import edit
-from ..search.events import Enqueued, Event, StudyCreated, StudyEdited, StudyResumed
-from ..search.journal.sqlite import SqliteJournal
+from ..search.events import Event, StudyCreated, StudyEdited, StudyResumed
+from ..search.journal.opening import open_journal
+from ..search.journal.port import Journal
 from ..search.replay import load_study
 from ..search.spec import StudySpec
 from ..search.strategies import describe
 from ..search.strategies.port import PastAsk
 from ..search.study_state import StudyState
-from ..trial_runner.node_agent import NodeAgent
+from .arrivals import Notice
 from .code import pack
 from .feasibility import DeviceMemory
-from .gpu_leases import GpuLeases
-from .head import Head, Notice, Observer
+from .head import Head, Observer
 from .interrupts import Interrupts
-from .pool import Devices, discover, request_of, wants_gpus
+from .journal_place import journal_of
+from .places import Place, ThisMachine
+from .pool import Devices, request_of
 from .results import StudyResults
 from .strategy_host import ProcessHost
 from .study_run import StudyRun
+from .wishes import wishes
 
 if TYPE_CHECKING:
     from .study import Study
-
-NODE = "local"
 
 
 def tell(text: str) -> None:
@@ -44,11 +45,41 @@ def tell(text: str) -> None:
     print(text, file=sys.stderr)
 
 
+def place_of(
+    studies: Sequence[Study], data: Path, *, logical_gpus: int | None = None, ray: str = "", store: str = ""
+) -> Place:
+    """Where studies are to run.
+
+    Args:
+        studies: what is to run.
+        data: the data directory.
+        logical_gpus: pretend that this machine has so many GPUs.
+        ray: the address of a Ray cluster, "start" for one of this machine, "": this program runs the trials.
+        store: with a cluster: URL of storage that all nodes share; "": the data directory.
+
+    Raises:
+        SpecError: a storage without a cluster, or pretend GPUs for a cluster that has its own.
+    """
+    if not ray:
+        if store:
+            raise SpecError(f"store={store!r} goes with a cluster.", "Set --ray ADDRESS, or leave the store out.")
+        return ThisMachine(studies, data, logical_gpus)
+    from .cluster_place import START, RayPlace
+
+    if logical_gpus is not None and ray != START:
+        raise SpecError(
+            f"{logical_gpus} logical GPUs do not go with the cluster at {ray}: its nodes say what they have.",
+            "Start Ray's nodes with --num-gpus, or use --ray start.",
+        )
+    return RayPlace(ray, data, store=store, names=[study.name for study in studies], logical_gpus=logical_gpus)
+
+
 def run_studies(
     studies: Sequence[Study],
     *,
     data: Path,
     logical_gpus: int | None = None,
+    place: Place | None = None,
     resume: bool = True,
     observers: Iterable[Observer] = (),
     notice: Notice = tell,
@@ -61,6 +92,7 @@ def run_studies(
     Args:
         data: the data directory; made when missing.
         logical_gpus: pretend that the machine has so many GPUs (and none of its own).
+        place: where trials run instead of on this machine.
         resume: False: an existing study is an error.
         observers: called as `observer(state, event)` after each commit.
         notice: told in one line what no event says.
@@ -73,34 +105,40 @@ def run_studies(
         KeyboardInterrupt: Ctrl-C; the studies can be gone on with.
     """
     with ExitStack() as stack:
-        leases = stack.enter_context(GpuLeases(holder=", ".join(study.name for study in studies)))
-        devices = _lease(studies, leases, logical_gpus)
-        requests = [request_of(study.spec().resources, devices) for study in studies]
+        place = stack.enter_context(place or ThisMachine(studies, data, logical_gpus))
+        devices = place.devices
+        specs = [study.spec() for study in studies]
+        requests = [
+            place.limited(request_of(spec.resources, devices, spec.entry.kind), spec.name) for spec in specs
+        ]
         interrupts = stack.enter_context(Interrupts())
-        journal = stack.enter_context(closing(SqliteJournal(data / "journal.db")))
+        journal = stack.enter_context(closing(open_journal(journal_of(data))))
         opened = [
-            _open(study, request, journal, data, resume=resume, now=time.time(), notice=notice)
+            _open(study, request, devices, journal, data, resume=resume, now=time.time(), notice=notice)
             for study, request in zip(studies, requests, strict=True)
         ]
         if any(study.is_to_run for study in opened):
-            agent = NodeAgent(data)
-            stack.callback(agent.close)
+            runner, nodes = place.open(journal.fence, notice)
+            stack.callback(runner.close)
             host = ProcessHost(device=_largest_device(devices))
             stack.callback(host.close)
             head = Head(
                 journal=journal,
-                runner=agent,
+                runner=runner,
                 host=host,
-                policy=FirstComePolicy(),
-                nodes=[_node(devices)],
+                policy=ElasticPolicy(),
+                nodes=nodes,
                 interrupts=interrupts,
                 notice=notice,
+                wish=place.wish,
             )
             for observer in observers:
                 head.subscribe(observer)
             for study in opened:
                 if study.is_to_run:
-                    head.add(study.run, study.first_events, study.history)
+                    head.add(study.run, study.first_events, study.history, place.found)
+            runs = {study.run.name: study.run for study in opened if study.is_to_run}
+            place.keep([trial for trial in place.found if trial.study in runs and runs[trial.study].holds(trial)])
             head.run()
         for study in opened:
             if study.run.code_error:
@@ -121,7 +159,8 @@ class OpenedStudy:
 def _open(
     study: Study,
     request: Request,
-    journal: SqliteJournal,
+    devices: Devices,
+    journal: Journal,
     data: Path,
     *,
     resume: bool,
@@ -145,16 +184,14 @@ def _open(
         is_to_run = bool(first) or not state.is_over
         if not is_to_run:
             notice(f"study {spec.name} has finished already ({len(state.trials)} trials); a larger budget extends it")
-    first += [
-        Enqueued(at=now, config=config, key=key)
-        for config, key in study.enqueue
-        if is_to_run and key not in state.enqueued_keys
-    ]
-    run = StudyRun(state, journal, request, code.archive, data / "studies" / spec.name)
+    if is_to_run:
+        first += wishes(study, state, journal, now=now, notice=notice)
+    folder = data / "studies" / spec.name
+    run = StudyRun(state, journal, request, code.archive, folder, devices.resize_cost_s)
     return OpenedStudy(run=run, first_events=tuple(first), history=tuple(history), is_to_run=is_to_run)
 
 
-def _load(journal: SqliteJournal, spec: StudySpec) -> tuple[StudyState, list[PastAsk]]:
+def _load(journal: Journal, spec: StudySpec) -> tuple[StudyState, list[PastAsk]]:
     """The study so far, and the asks that restore its strategy, if it is one that needs them and stays."""
     state = load_study(journal, spec.name)
     same_search = (state.spec.strategy, state.spec.space) == (spec.strategy, spec.space)
@@ -186,33 +223,12 @@ def _is_larger(after: StudySpec, before: StudySpec) -> bool:
     pairs = (
         (after.budget.trials, before.budget.trials),
         (after.budget.study_time_limit_s, before.budget.study_time_limit_s),
+        (after.budget.gpu_hours, before.budget.gpu_hours),
     )
     return any(old is not None and (new is None or new > old) for new, old in pairs)
-
-
-def _lease(studies: Sequence[Study], leases: GpuLeases, logical_gpus: int | None) -> Devices:
-    """The machine's devices, its GPUs cut down to those that this program now holds."""
-    devices = discover()
-    if logical_gpus is not None:
-        gpus = leases.take_logical(logical_gpus)
-        return replace(devices, gpus=gpus, gpu_model="logical", gpu_memory_gib=0.0)
-    if devices.gpus and any(wants_gpus(study.spec().resources) for study in studies):
-        return replace(devices, gpus=leases.take_free(devices.gpus))
-    return devices
 
 
 def _largest_device(devices: Devices) -> DeviceMemory | None:
     """What a training may fill: a GPU, or on a pool without any the machine's memory. Logical GPUs have none."""
     size_gib = devices.gpu_memory_gib if devices.gpus else devices.memory_gib
     return DeviceMemory(size_bytes=int(size_gib * 2**30), gpu=bool(devices.gpus)) if size_gib else None
-
-
-def _node(devices: Devices) -> NodeUp:
-    return NodeUp(
-        at=time.time(),
-        node=NODE,
-        gpus=devices.gpus,
-        cpus=devices.cpus,
-        memory_gib=devices.memory_gib,
-        device_model=devices.device_model,
-    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..errors import ShoalError
 from ..search.spec import Json, StudySpec
-from ..search.strategies import make
+from ..search.strategies import describe, make
 from ..search.strategies.port import DefineByRun, PastAsk, Pending, Proposal, Result, Strategy
 from ..spaces import Space
 from .feasibility import DeviceMemory, judged
@@ -31,6 +31,8 @@ class StrategyDesk:
     """Keeps one strategy a study. Whatever one raises comes out; its study is then to be opened again."""
 
     _strategies: dict[str, Strategy] = field(default_factory=dict)
+    _spaces: dict[str, Space | None] = field(default_factory=dict)
+    _borrows: dict[str, bool] = field(default_factory=dict)
     _devices: dict[str, DeviceMemory | None] = field(default_factory=dict)
 
     def open(self, opening: Opening) -> None:
@@ -41,25 +43,42 @@ class StrategyDesk:
         """
         spec = opening.spec
         space = None if spec.space is None else Space.from_json(spec.space)
-        strategy = make(spec.strategy, space, spec.objectives, seed=spec.seed)
+        strategy = make(spec.strategy, space, spec.objectives, seed=spec.seed, constraints=spec.constraints)
         for past in opening.history:
             strategy.tell(past.results)
             strategy.ask(past.first_number, past.n, past.pending, past.seed)
+        self._borrows[spec.name] = describe(spec.strategy.name).borrows
         if opening.told:
-            strategy.tell(opening.told)
+            strategy.tell(self._learnable(spec.name, opening.told))
         if space is None:  # a trial may go on asking before the next ask shows what it was answered
             strategy.ask(first_number=0, n=0, pending=opening.pending, seed=0)
         self._strategies[spec.name] = strategy
+        self._spaces[spec.name] = space
         self._devices[spec.name] = opening.device
 
     def ask(
-        self, study: str, first_number: int, n: int, results: Sequence[Result], pending: Sequence[Pending], seed: int
+        self,
+        study: str,
+        first_number: int,
+        n: int,
+        results: Sequence[Result],
+        pending: Sequence[Pending],
+        seed: int,
+        wanted: Sequence[Json] = (),
     ) -> list[Proposal]:
-        """Tell, then ask."""
-        strategy = self._strategies[study]
+        """Tell, then ask; the `wanted` configurations come first, judged like the others."""
+        strategy, space = self._strategies[study], self._spaces[study]
         if results:
-            strategy.tell(results)
-        return judged(strategy.ask(first_number, n, pending, seed), self._devices[study])
+            strategy.tell(self._learnable(study, results))
+        enqueued: list[Proposal] = []
+        if space is not None:
+            enqueued = [Proposal(config=space.configuration(body), reason="enqueued") for body in wanted]
+        own = strategy.ask(first_number, n, pending, seed) if n else []
+        return judged([*enqueued, *own], self._devices[study])
+
+    def _learnable(self, study: str, results: Sequence[Result]) -> Sequence[Result]:
+        """Without borrowed ones, for a strategy that has no use for them."""
+        return results if self._borrows[study] else [result for result in results if not result.borrowed_from]
 
     def suggest(self, study: str, number: int, path: str, domain: Json, seed: int) -> Json:
         """The value of `path` for a define-by-run trial."""

@@ -56,6 +56,7 @@ class InProcessHost:
         results: Sequence[Result],
         pending: Sequence[Pending],
         seed: int,
+        wanted: Sequence[Json] = (),
     ) -> None:
         request = AskRequest(
             study=study,
@@ -65,10 +66,11 @@ class InProcessHost:
             results=tuple(results),
             pending=tuple(pending),
             seed=seed,
+            wanted=tuple(wanted),
         )
         try:
             self._build(study)
-            proposals = self._desk.ask(study, first_number, n, results, pending, seed)
+            proposals = self._desk.ask(study, first_number, n, results, pending, seed, wanted)
             error = ""
         except Exception as raised:
             proposals, error = [], told_error(raised)
@@ -170,6 +172,7 @@ class ProcessHost:
         results: Sequence[Result],
         pending: Sequence[Pending],
         seed: int,
+        wanted: Sequence[Json] = (),
     ) -> None:
         self._queue.append(
             AskRequest(
@@ -180,6 +183,7 @@ class ProcessHost:
                 results=tuple(results),
                 pending=tuple(pending),
                 seed=seed,
+                wanted=tuple(wanted),
             )
         )
         self._send_next()
@@ -260,7 +264,7 @@ def asked(request: AskRequest, proposals: Sequence[Proposal], error: str) -> Ans
         study=request.study,
         ask=request.ask,
         proposals=tuple(proposals),
-        exhausted=not error and len(proposals) < request.n,
+        exhausted=not error and len(proposals) < request.n + len(request.wanted),
         error=error,
     )
 

@@ -15,7 +15,7 @@ from .strategy_desk import Opening
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskRequest:
-    """An `ask` that waits for its answer."""
+    """An `ask` that waits for its answer; `wanted` are configurations (JSON) to be judged in front of it."""
 
     study: str
     ask: int
@@ -24,6 +24,7 @@ class AskRequest:
     results: tuple[Result, ...]
     pending: tuple[Pending, ...]
     seed: int
+    wanted: tuple[Json, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,7 +41,9 @@ def answer(desk: StrategyDesk, spaces: dict[str, Space | None], body: Json) -> J
             spaces[study] = None if opening.spec.space is None else Space.from_json(opening.spec.space)
         request = request_from_json(body, spaces[study])
         if isinstance(request, AskRequest):
-            proposals = desk.ask(study, request.first_number, request.n, request.results, request.pending, request.seed)
+            proposals = desk.ask(
+                study, request.first_number, request.n, request.results, request.pending, request.seed, request.wanted
+            )
             return {"proposals": proposals_to_json(proposals), "error": ""}
         value = desk.suggest(study, request.number, request.path, request.domain, request.seed)
         return {"value": value, "error": ""}

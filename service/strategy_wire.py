@@ -36,6 +36,7 @@ def request_to_json(request: Request, opening: Opening | None) -> Json:
             "results": [result_to_json(result) for result in request.results],
             "pending": [pending_to_json(pending) for pending in request.pending],
             "seed": request.seed,
+            "wanted": list(request.wanted),
         }
     else:
         body = {
@@ -58,6 +59,7 @@ def request_from_json(body: Json, space: Space | None) -> Request:
         return SuggestRequest(**fields)
     fields["results"] = tuple(result_from_json(result, space) for result in body["results"])
     fields["pending"] = tuple(pending_from_json(pending, space) for pending in body["pending"])
+    fields["wanted"] = tuple(body["wanted"])
     return AskRequest(**fields)
 
 

@@ -6,13 +6,26 @@ it. What the state wants done is returned, not done: the head commits first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ..scheduler.port import Request, Resize, Start, TrialOffered, WorkerSlot
-from ..search.events import Event, FailureKind, TrialAssigned, TrialEnded, TrialReported
-from ..search.instructions import Answer, End, Instruction, Kill, Offer, Outcome, Pause
+from ..scheduler.port import Action, Promote, Refuse, Request, Resize, Start, TrialHeld, TrialOffered, WorkerSlot
+from ..scheduler.port import Pause as PoolPause
+from ..search.events import (
+    DecidedBy,
+    Decision,
+    Event,
+    FailureKind,
+    TrialAssigned,
+    TrialDecided,
+    TrialEnded,
+    TrialInfeasible,
+    TrialReported,
+    TrialResized,
+    TrialResizing,
+)
+from ..search.halving import rung_of
+from ..search.instructions import Answer, End, Instruction, Kill, Outcome, Pause
 from ..search.journal.port import Journal
 from ..search.numbers import encode_number
 from ..search.replay import SNAPSHOT_EVERY, save_snapshot
@@ -22,22 +35,13 @@ from ..search.study_state import StudyState
 from ..search.transitions import TrialStatus
 from ..spaces import Space
 from ..trial_runner import messages
-from ..trial_runner.messages import Ended, LaunchTrial, PrepareStudy, Reported, Resized, ResizeTrial, Slot
+from ..trial_runner.cluster.ports import RunningTrial
+from ..trial_runner.messages import Ended, LaunchTrial, PrepareStudy, Reported, Resized, ResizeTrial
+from .holdings import Holding, Holdings, as_slot
 from .ports import Answer as StrategyAnswer
+from .study_in_pool import StudyInPool
 
 INTERRUPTED = "interrupted (Ctrl-C); goes on from its last checkpoint"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holding:
-    """What a running trial holds, and since when."""
-
-    generation: int
-    since: float
-    gpus: float
-    gpu_s: float = 0.0
-    """GPU-seconds until `resized_at`, when the number of its GPUs last changed."""
-    resized_at: float = 0.0
 
 
 class StudyRun:
@@ -48,6 +52,7 @@ class StudyRun:
         request: what each trial asks of the pool.
         archive: the project's archive for the workers, None without files.
         study_dir: where the trials' logs and checkpoints are kept.
+        resize_cost_s: how long a trial is expected to stand still in a resize; None: not known.
     """
 
     def __init__(
@@ -57,9 +62,11 @@ class StudyRun:
         request: Request,
         archive: Path | None,
         study_dir: Path,
+        resize_cost_s: float | None = None,
     ) -> None:
         self.state = state
-        self.request = request
+        self.in_pool = StudyInPool(state, request, resize_cost_s)
+        self.holdings = Holdings()
         self.unpublished: list[Event] = []
         self.code_error = ""
         self.is_prepared = False
@@ -69,12 +76,16 @@ class StudyRun:
         self._journal = journal
         self._archive = archive
         self._study_dir = study_dir
-        self._holdings: dict[int, Holding] = {}
         self._events_since_snapshot = 0
 
     @property
     def name(self) -> str:
         return self.state.spec.name
+
+    @property
+    def request(self) -> Request:
+        """What each trial asks of the pool."""
+        return self.in_pool.request
 
     # --- events in -------------------------------------------------------------------------------
 
@@ -93,6 +104,10 @@ class StudyRun:
         """A strategy's proposals."""
         seq = self._journal.next_seq
         return self._follow(self.state.answer(answer.ask, answer.proposals, answer.exhausted, answer.error, at, seq))
+
+    def unanswered(self, number: int, at: float) -> tuple[Instruction, ...]:
+        """The policy says nothing about a trial that stands at a rung."""
+        return self._follow(self.state.unanswered(number, at, self._journal.next_seq))
 
     def _follow(self, outcome: Outcome) -> tuple[Instruction, ...]:
         if outcome.events:
@@ -133,21 +148,29 @@ class StudyRun:
 
     def assigned(self, start: Start, at: float) -> TrialAssigned:
         """The event of a start; from here on the trial holds its devices."""
-        gpus = tuple(gpu for slot in start.workers for gpu in slot.gpus)
-        share = start.workers[0].share
-        self._holdings[start.number] = Holding(
-            generation=start.generation, since=at, gpus=len(gpus) * float(share), resized_at=at
-        )
+        self.holdings.started(start, at)
         return TrialAssigned(
             at=at,
             number=start.number,
             generation=start.generation,
             node=start.node,
             workers=len(start.workers),
-            gpus=gpus,
-            gpu_share=float(share),
+            gpus=_gpus(start.workers),
+            gpu_share=float(start.workers[0].share),
             reason=start.reason,
         )
+
+    def decided(self, action: Action, decision: Decision, at: float, *, by: DecidedBy = "pool") -> TrialDecided:
+        """The event of what the policy has decided about a trial."""
+        rung = rung_of(self.state, action.number)
+        return TrialDecided(at=at, number=action.number, decision=decision, reason=action.reason, by=by, rung=rung)
+
+    def refused(self, refuse: Refuse, at: float) -> TrialInfeasible | TrialDecided:
+        """The event of a request that can never fit, or not any more."""
+        self.in_pool.refused(refuse.number)
+        if self.state.trials[refuse.number].status is TrialStatus.QUEUED:
+            return TrialInfeasible(at=at, number=refuse.number, reason=refuse.reason)
+        return self.decided(refuse, "stop", at)
 
     def launch(self, start: Start) -> LaunchTrial:
         """What the runner is told once the assignment is in the journal."""
@@ -162,12 +185,30 @@ class StudyRun:
             seed=trial_seed(spec.seed, start.number),
             metric=spec.objective.metric,
             direction=spec.objective.direction,
-            slots=tuple(_slot(slot) for slot in start.workers),
+            other_metrics=tuple(objective.metric for objective in spec.objectives[1:]),
+            slots=tuple(as_slot(slot) for slot in start.workers),
             max_workers=spec.resources.max_workers,
             max_shards=spec.max_shards,
+            split=record.split,
+            memory_gib=spec.resources.memory_gib,
             reported_step=record.last_step,
             suggested=dict(record.flat) if spec.space is None else {},
+            parent=record.parent,
+            unjudged=spec.early_stopping.name == "none" and record.until is None,
             time_limit_s=None if limit_s is None else max(limit_s - record.run_s, 0.0),
+        )
+
+    def resizing(self, resize: Resize, at: float) -> TrialResizing:
+        """The event of an order to go over to other workers."""
+        self.holdings.resizing(resize, at)
+        return TrialResizing(
+            at=at,
+            number=resize.number,
+            generation=resize.generation,
+            resize=resize.resize,
+            workers=len(resize.workers),
+            gpus=_gpus(resize.workers),
+            reason=resize.reason,
         )
 
     def resize(self, resize: Resize) -> ResizeTrial:
@@ -177,26 +218,21 @@ class StudyRun:
             number=resize.number,
             generation=resize.generation,
             resize=resize.resize,
-            slots=tuple(_slot(slot) for slot in resize.workers),
+            slots=tuple(as_slot(slot) for slot in resize.workers),
         )
 
-    def resized(self, event: Resized, at: float) -> None:
-        """From now on the trial holds other devices."""
-        held = self._holdings.get(event.number)
-        if held is not None and held.generation == event.generation:
-            gpus = sum(len(slot.gpus) * slot.gpu_share for slot in event.slots)
-            self._holdings[event.number] = replace(held, gpus=gpus, gpu_s=_gpu_s(held, at), resized_at=at)
-
-    def offered(self, offer: Offer, at: float) -> TrialOffered:
-        """What the policy is told of a trial that may run."""
-        return TrialOffered(
+    def resized(self, event: Resized, held: Holding, at: float) -> TrialResized:
+        """The event of what became of an order, or of a loss of workers."""
+        return TrialResized(
             at=at,
-            study=self.name,
-            number=offer.number,
-            generation=offer.generation,
-            request=self.request,
-            priority=offer.priority,
-            rung=offer.rung,
+            number=event.number,
+            generation=event.generation,
+            resize=event.resize,
+            ok=event.ok,
+            workers=len(event.slots),
+            gpus=_gpus(held.slots),
+            stall_s=event.stall_s,
+            reason=event.reason,
         )
 
     def for_runner(self, instruction: Instruction) -> messages.Instruction:
@@ -246,12 +282,7 @@ class StudyRun:
         With `interrupted`, a trial that only the head's own interruption took down was PREEMPTED: it queues
         again.
         """
-        held = self._holdings.get(end.number)
-        run_s = gpu_s = 0.0
-        if held is not None and held.generation == end.generation:
-            del self._holdings[end.number]
-            run_s = max(at - held.since, 0.0)
-            gpu_s = _gpu_s(held, at)
+        run_s, gpu_s = self.holdings.ended(end.number, end.generation, at)
         outcome, reason = end.outcome, end.reason
         failure = None if end.failure is None else FailureKind(end.failure)
         record = self.state.trials[end.number]
@@ -268,14 +299,39 @@ class StudyRun:
             run_s=run_s,
             gpu_s=gpu_s,
             phases_s=end.phases_s,
+            shards=end.shards,
+            approximate=end.approximate,
         )
+
+    def adopt(self, found: Iterable[RunningTrial], at: float) -> list[TrialHeld]:
+        """Take over what still runs of what a former head had started; what the policy is to be told of it."""
+        adopted = []
+        for trial in found:
+            same_code = trial.study == self.name and trial.code == self.state.spec.code
+            if same_code and self.runs(trial.number, trial.generation):
+                slots = self.in_pool.slots_of(trial)
+                self.holdings.adopted(trial.number, trial.generation, slots, at)
+                adopted.append(self.in_pool.held(trial.number, slots, at))
+        return adopted
 
     # --- questions -------------------------------------------------------------------------------
 
     @property
     def running(self) -> Mapping[int, Holding]:
         """The trials that hold devices now."""
-        return self._holdings
+        return self.holdings.by_number
+
+    def holds(self, trial: RunningTrial) -> bool:
+        """Is this a running trial of the study, as it was found?"""
+        return self.holdings.of(trial.number, trial.generation) is not None
+
+    def awaits(self, action: Action) -> bool:
+        """Is the action about the trial as it is now?"""
+        record = self.state.trials[action.number]
+        if isinstance(action, Resize | Promote | PoolPause):
+            return self.runs(action.number, action.generation)
+        waits = record.status in (TrialStatus.QUEUED, TrialStatus.PAUSED)
+        return waits and action.generation == record.generation + 1
 
     def runs(self, number: int, generation: int) -> bool:
         """Is this generation of the trial the one that runs now?"""
@@ -283,17 +339,16 @@ class StudyRun:
         return record is not None and record.status is TrialStatus.RUNNING and record.generation == generation
 
 
-def _slot(slot: WorkerSlot) -> Slot:
-    return Slot(gpus=slot.gpus, gpu_share=float(slot.share), cpus=slot.cpus)
-
-
-def _gpu_s(held: Holding, at: float) -> float:
-    """GPU-seconds that a trial has held until now."""
-    return held.gpu_s + max(at - held.resized_at, 0.0) * held.gpus
+def _gpus(slots: Iterable[WorkerSlot]) -> tuple[str, ...]:
+    return tuple(gpu for slot in slots for gpu in slot.gpus)
 
 
 def _as_json(value: Json) -> Json:
-    """A number as the journal holds it: NaN and infinities are strings there."""
+    """A number, or several, as the journal holds them: NaN and infinities are strings there."""
+    if isinstance(value, list | tuple):
+        return [_as_json(part) for part in value]
+    if isinstance(value, Mapping):
+        return {name: _as_json(part) for name, part in value.items()}
     return encode_number(value) if isinstance(value, float) else value
 
 

@@ -5,10 +5,12 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from .postgres_server import Server, is_installed, running_server
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = str(Path(sys.executable).with_name("shoal"))
@@ -33,6 +35,18 @@ def root() -> Path:
 def shoal() -> Shoal:
     """Run the command line in a folder: `shoal("show", "digits", cwd=folder)`; further keywords are environment."""
     return run_shoal
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server: `postgres.database()` is the address of an empty database."""
+    if not is_installed():
+        told = "PostgreSQL is missing: apt-get install postgresql"
+        if os.environ.get("CI"):
+            pytest.fail(told)
+        pytest.skip(told)
+    with running_server() as server:
+        yield server
 
 
 def run_shoal(*words: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:

@@ -22,7 +22,19 @@ EPILOG = (
 
 def application() -> typer.Typer:
     """Build the application; commands appear in help in this order."""
-    from . import dashboard, debugging, doctor, following, inspecting, running, starting, steering
+    from . import (
+        catalogue,
+        dashboard,
+        debugging,
+        doctor,
+        following,
+        inspecting,
+        pool_cluster,
+        running,
+        simulating,
+        starting,
+        steering,
+    )
 
     app = typer.Typer(
         name="shoal",
@@ -37,9 +49,11 @@ def application() -> typer.Typer:
         starting.check,
         running.run,
         debugging.debug,
+        simulating.simulate,
         inspecting.ls,
         inspecting.show,
         inspecting.trials,
+        catalogue.strategies,
         following.watch,
         following.logs,
         following.explain,
@@ -48,11 +62,13 @@ def application() -> typer.Typer:
         steering.resume,
         steering.stop,
         steering.kill,
+        steering.set_,
         steering.enqueue,
         inspecting.export,
         doctor.doctor,
     ):
-        app.command()(command)
+        app.command(command.__name__.rstrip("_"))(command)
+    app.add_typer(pool_cluster.pool_commands(), name="pool")
     return app
 
 

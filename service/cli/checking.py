@@ -33,17 +33,17 @@ def described(spec: StudySpec, samples: int = SAMPLES, networks: Sequence[Json] 
     Raises:
         ShoalError: the strategy, the stopping rule or the request for devices is not possible.
     """
-    from ...search.early_stopping import make_rule
+    from ...search.early_stopping import check_rule
     from ...search.strategies import make
     from ...spaces import Space
 
     space = None if spec.space is None else Space.from_json(spec.space)
-    make(spec.strategy, space, spec.objectives)
-    make_rule(spec.early_stopping, spec.objective)
+    make(spec.strategy, space, spec.objectives, constraints=spec.constraints)
+    check_rule(spec.early_stopping, spec.objectives)
     report: dict[str, Json] = {
         "name": spec.name,
         "runs": runs(spec),
-        "objective": f"{spec.objective.direction} {spec.objective.metric} (the {spec.value_from} report of a trial)",
+        "objective": f"{goals(spec)} (the {spec.value_from} report of a trial)",
         "strategy": chosen(spec.strategy.name, spec.strategy.options),
         "early_stopping": chosen(spec.early_stopping.name, spec.early_stopping.options),
         "budget": budget(spec),
@@ -59,6 +59,12 @@ def described(spec: StudySpec, samples: int = SAMPLES, networks: Sequence[Json] 
     if any(networks):
         report["networks"] = list(networks)
     return report
+
+
+def goals(spec: StudySpec) -> str:
+    """Objectives and outcome constraints."""
+    wanted = ", ".join(f"{objective.direction} {objective.metric}" for objective in spec.objectives)
+    return f"{wanted} subject to {', '.join(map(str, spec.constraints))}" if spec.constraints else wanted
 
 
 def runs(spec: StudySpec) -> str:

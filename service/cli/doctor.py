@@ -7,7 +7,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 
 from ...search.spec import Json
-from .journal_reading import has_journal
+from ..journal_place import has_journal
 from .options import DataFlag, OutputFlag, data_directory, output_format
 from .output import write_record
 

@@ -80,9 +80,10 @@ def read_value(decision: Decision, text: str) -> Json:
     domain = decision.domain
     listed = getattr(domain, "values", None)
     if listed is not None:
-        for value in listed:
-            if text in (str(value), repr(value)) or text == _json(value):
-                return value
+        for texts in (lambda v: (repr(v),), lambda v: (str(v), _json(v))):  # "1" is the number where both are listed
+            for value in listed:
+                if text in texts(value):
+                    return value
     else:
         for read in (int, float):
             try:

@@ -47,6 +47,7 @@ class Run:
     name: str
     traces: tuple[Trace, ...]
     reports: Mapping[int, Mapping[str, Json]]
+    approximate: bool
 
 
 def exactness(spec: StudySpec, file: Path) -> dict[str, Json]:
@@ -78,6 +79,8 @@ def exactness(spec: StudySpec, file: Path) -> dict[str, Json]:
         "compared": f"{len(one.traces[0])} steps, {len(next(iter(one.traces[0].values())))} values each: "
         f"1 worker, 2 workers, {paused.name}",
     }
+    if found and one.approximate:
+        found[0]["likely_cause"] = "it asks for that: trial.prepare(..., exact=False)"
     return report | (found[0] if found else {})
 
 
@@ -125,7 +128,8 @@ class Bench:
             ended = self._train(again, checkpoints, reports)
         if ended.outcome == "failed":
             raise CodeError(f"on {name} the training failed: {ended.reason}", "Mend it and check again.")
-        return Run(name=name, traces=tuple(read_trace(checkpoints, rank) for rank in range(workers)), reports=reports)
+        traces = tuple(read_trace(checkpoints, rank) for rank in range(workers))
+        return Run(name=name, traces=traces, reports=reports, approximate=ended.approximate)
 
     def _train(self, launch: LaunchTrial, checkpoints: Path, reports: dict[int, Mapping[str, Json]]) -> Ended:
         self._agent.perform(launch)

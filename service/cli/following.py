@@ -98,10 +98,10 @@ def explain(trial: TrialName, number: NumberWord = None, data: DataFlag = None, 
 
 def outcome(record: TrialRecord) -> str:
     """How the study judged a trial that has ended."""
-    metric, value = record.objective.metric, record.value
     if record.failure is not None:
         return f"judged {record.status} ({record.failure}): {record.message}"
-    return f"judged {record.status}" + ("" if value is None else f" with {metric} = {value:.6g}")
+    values = ", ".join(f"{metric} = {value:.6g}" for metric, value in (record.named_values or {}).items())
+    return f"judged {record.status}" + (f" with {values}" if values else "")
 
 
 def _print_logs(folder: Path) -> int | None:

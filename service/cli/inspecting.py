@@ -11,6 +11,7 @@ import typer
 from ...dashboards.terminal.figures import configuration
 from ...dashboards.terminal.parameters import flat
 from ...errors import SpecError
+from .importance import EvaluatorFlag, ImportanceFlag, MetricFlag, WithStoppedFlag, write_importance
 from .options import DataFlag, OutputFlag, StudyName, data_directory, output_format
 from .output import write_csv, write_record, write_rows
 from .settings import DEFAULTS, Settings
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 def ls(data: DataFlag = None, output: OutputFlag = None) -> None:
     """List the studies of a data directory."""
-    from .journal_reading import has_journal, open_reader
+    from ..journal_place import has_journal
+    from .journal_reading import open_reader
 
     directory, form = data_directory(data), output_format(output)
     rows = []
@@ -40,12 +42,20 @@ def show(
     data: DataFlag = None,
     output: OutputFlag = None,
     origin: Annotated[bool, typer.Option("--origin", help="Also say where each setting came from.")] = False,
+    importance: ImportanceFlag = False,
+    evaluator: EvaluatorFlag = "ped_anova",
+    with_stopped: WithStoppedFlag = None,
+    metric: MetricFlag = "",
 ) -> None:
-    """Show a study. State, counts of trials, best configuration, cost."""
+    """Show a study. State, counts of trials, best configuration, cost; or how much each parameter mattered."""
     from .journal_reading import open_reader
 
     with open_reader(data_directory(data)) as reader:
         state = reader.state(study)
+        if importance:
+            form = output_format(output)
+            write_importance(state, form, evaluator=evaluator, with_stopped=with_stopped, metric=metric)
+            return
         record = study_json(state) | {"head_is_running": reader.head_is_running()}
     if origin:
         flags = {"data": None if data is None else str(data), "output": output}
@@ -74,11 +84,13 @@ def trials(
     if form == "csv":
         write_csv([trial_row(found, t, metric_names(found)) for t in chosen], sys.stdout)
         return
-    rows = [trial_json(t) for t in chosen]
+    rows = [trial_json(found, t) for t in chosen]
     if form == "table":
         for row, trial in zip(rows, chosen, strict=True):
             row["config"] = configuration(flat(found, trial))
-    shown = ("number", "state", "value", "steps", "run_seconds", "config", "reason")
+    several, constrained = len(found.spec.objectives) > 1, bool(found.spec.constraints)
+    judged = ("values" if several else "value", *(["feasible"] if constrained else []))
+    shown = ("number", "state", *judged, "steps", "run_seconds", "config", "reason")
     write_rows(rows, form, columns=shown)
 
 
@@ -117,13 +129,11 @@ def export(
 def _export_report(study: str, path: Path, directory: Path) -> None:
     from ...dashboards.report import write_report
     from ...dashboards.watched_study import WatchedStudy
-    from ...search.journal.sqlite_reader import SqliteReader
-    from .journal_reading import JOURNAL, open_reader
+    from .journal_reading import open_reader
 
     with open_reader(directory) as reader:
         reader.require(study)
-    with SqliteReader(directory / JOURNAL) as journal:
-        write_report(WatchedStudy(journal, study).view, path)
+        write_report(WatchedStudy(reader.journal, study).view, path)
     print(f"report written to {path}", file=sys.stderr)
 
 

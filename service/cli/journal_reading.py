@@ -12,17 +12,9 @@ from ...errors import NotFound
 if TYPE_CHECKING:
     from ...search.events import Event
     from ...search.fold import StudyFold
-    from ...search.journal.sqlite_reader import SqliteReader
+    from ...search.journal.port import JournalReader
     from ...search.spec import Json
     from ...search.trial_record import TrialRecord
-
-JOURNAL = "journal.db"
-
-
-def has_journal(data: Path) -> bool:
-    """Has anything been run with this data directory?"""
-    return (data / JOURNAL).is_file()
-
 
 def open_reader(data: Path) -> Reader:
     """Open the journal of a data directory for reading.
@@ -31,17 +23,18 @@ def open_reader(data: Path) -> Reader:
         NotFound: there is none.
         JournalError: it cannot be read, or was written by a newer program.
     """
-    from ...search.journal.sqlite_reader import SqliteReader
+    from ...search.journal import opening
+    from ..journal_place import has_journal, journal_of
 
     if not has_journal(data):
         raise NotFound(f"there is no journal in {data}.", "Run a study first, or name its folder with --data.")
-    return Reader(data, SqliteReader(data / JOURNAL))
+    return Reader(data, opening.open_reader(journal_of(data)))
 
 
 class Reader:
     """Studies by name, with guesses for names that are misspelt."""
 
-    def __init__(self, data: Path, journal: SqliteReader) -> None:
+    def __init__(self, data: Path, journal: JournalReader) -> None:
         self._data = data
         self._journal = journal
         self._states: dict[str, StudyFold] = {}
@@ -99,6 +92,11 @@ class Reader:
         """
         self.require(study)
         return self._journal.read(study, after_seq)
+
+    @property
+    def journal(self) -> JournalReader:
+        """The journal itself, for those that fold its events their own way."""
+        return self._journal
 
     def ask_head(self, study: str, command: Json) -> str:
         """Put a request into the commands table; returns the id that its acknowledgement will carry."""

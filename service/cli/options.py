@@ -34,6 +34,20 @@ PlainFlag = Annotated[
     bool | None,
     typer.Option("--plain", help="One line per event instead of a live screen. [SHOAL_PLAIN]"),
 ]
+RayFlag = Annotated[
+    str | None,
+    typer.Option(
+        "--ray", metavar="ADDRESS|start",
+        help="Run trials on the nodes of a Ray cluster; start: one of this machine, for itself. [SHOAL_RAY]",
+    ),
+]
+StoreFlag = Annotated[
+    str | None,
+    typer.Option(
+        "--store", metavar="URL",
+        help="With --ray: storage that all nodes share, e.g. s3://bucket/shoal; default: --data. [SHOAL_STORE]",
+    ),
+]
 StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="Name of the study.", autocompletion=complete_study)]
 TrialName = Annotated[
     str,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from ...errors import SpecError
-from ...search.spec import Json, StudySpec
+from ...search.spec import Json, StudySpec, priority_class
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,11 +25,13 @@ WHOLE, REAL, TEXT, TRUTH = (int,), (int, float), (str,), (bool,)
 FIELDS: dict[str, Field] = {
     "name": Field(path=("name",), types=TEXT),
     "seed": Field(path=("seed",), types=WHOLE),
-    "priority": Field(path=("priority",), types=WHOLE),
+    "priority": Field(path=("priority",), types=(int, str)),
+    "weight": Field(path=("weight",), types=REAL),
     "trials": Field(path=("budget", "trials"), types=WHOLE, optional=True),
     "max_failures": Field(path=("budget", "max_failures"), types=WHOLE, optional=True),
     "trial_time_limit_s": Field(path=("budget", "trial_time_limit_s"), types=REAL, optional=True),
     "time_limit_s": Field(path=("budget", "study_time_limit_s"), types=REAL, optional=True),
+    "gpu_hours": Field(path=("budget", "gpu_hours"), types=REAL, optional=True),
     "strategy": Field(path=("strategy", "name"), types=TEXT),
     "early_stopping": Field(path=("early_stopping", "name"), types=TEXT),
     "min_workers": Field(path=("resources", "min_workers"), types=WHOLE),
@@ -37,6 +39,7 @@ FIELDS: dict[str, Field] = {
     "gpus_per_worker": Field(path=("resources", "gpus_per_worker"), types=(str, int, float)),
     "cpus_per_worker": Field(path=("resources", "cpus_per_worker"), types=(str, int)),
     "memory_gib": Field(path=("resources", "memory_gib"), types=REAL, optional=True),
+    "gpu_memory_gib": Field(path=("resources", "gpu_memory_gib"), types=REAL, optional=True),
     "threads_per_worker": Field(path=("resources", "threads_per_worker"), types=WHOLE),
     "shards": Field(path=("shards",), types=WHOLE, optional=True),
     "reuse_workers": Field(path=("reuse_workers",), types=TRUTH),
@@ -73,12 +76,12 @@ def overridden(spec: StudySpec, changes: Mapping[str, Json]) -> StudySpec:
         place = body
         for key in field.path[:-1]:
             place = place[key]
-        place[field.path[-1]] = str(value) if field.path[-1] in ("gpus_per_worker", "cpus_per_worker") else value
+        place[field.path[-1]] = _stored(name, value)
         if head in CHOSEN:
             body[head]["options"] = {}
     changed = StudySpec.from_json(body)
     strategies.check(changed.strategy, has_space=changed.space is not None, objectives=changed.objectives)
-    early_stopping.make_rule(changed.early_stopping, changed.objective)
+    early_stopping.check_rule(changed.early_stopping, changed.objectives)
     return changed
 
 
@@ -95,13 +98,20 @@ def read_changes(words: list[str]) -> dict[str, Json]:
     for word in words:
         name, equals, text = word.partition("=")
         if not equals or not name:
-            raise SpecError(f"--set {word!r} is not NAME=VALUE.", "Write e.g. --set max_failures=5.")
+            raise SpecError(f"{word!r} is not NAME=VALUE.", "Write e.g. max_failures=5, without blanks.")
         plain = {"none": "null", "None": "null", "True": "true", "False": "false"}.get(text, text)
         try:
             changes[name] = json.loads(plain)
         except json.JSONDecodeError:
             changes[name] = text
     return changes
+
+
+def _stored(name: str, value: Json) -> Json:
+    """The value as the spec has it."""
+    if name == "priority":
+        return priority_class(value)
+    return str(value) if name in ("gpus_per_worker", "cpus_per_worker") else value
 
 
 def _field(name: str) -> Field:

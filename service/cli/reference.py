@@ -14,7 +14,7 @@ import typer
 from shoal.service.cli.app import application
 from shoal.service.cli.exits import MEANINGS
 from shoal.service.cli.overrides import FIELDS
-from shoal.service.cli.settings import DEFAULTS, variable
+from shoal.service.cli.settings import DEFAULTS, WITHOUT_FLAG, variable
 from shoal.service.cli.study_json import STUDY_FIELDS, TRIAL_FIELDS
 
 Node = Any  # a click object: typer keeps its copy of click private
@@ -37,7 +37,10 @@ def reference() -> str:
     """The page as markdown."""
     commands = typer.main.get_command(application()).commands  # type: ignore[attr-defined]
     parts = [INTRODUCTION, _exit_codes(), _settings()]
-    parts += [_command(name, command) for name, command in commands.items()]
+    for name, command in commands.items():
+        parts.append(_command(name, command))
+        inner = getattr(command, "commands", {})  # of a group, as `shoal pool`
+        parts += [_command(f"{name} {word}", inside) for word, inside in inner.items()]
     parts += [
         _fields("Fields of a study", "`shoal show STUDY -o json` prints one object with these keys.", STUDY_FIELDS),
         _fields("Fields of a trial", "`shoal trials STUDY -o json` prints a list of objects with these.", TRIAL_FIELDS),
@@ -52,7 +55,7 @@ def _exit_codes() -> str:
 
 def _settings() -> str:
     rows = "\n".join(
-        f"| `{name}` | `{variable(name)}` | `--{name.replace('_', '-')}` | {shown(default)} |"
+        f"| `{name}` | `{variable(name)}` | {_flag(name)} | {shown(default)} |"
         for name, default in DEFAULTS.items()
     )
     return (
@@ -62,9 +65,13 @@ def _settings() -> str:
     )
 
 
+def _flag(name: str) -> str:
+    return "none" if name in WITHOUT_FLAG else f"`--{name.replace('_', '-')}`"
+
+
 def shown(default: object) -> str:
     """A default as the page writes it."""
-    return "none" if default is None else f"`{str(default).lower()}`"
+    return "none" if default in (None, "") else f"`{str(default).lower()}`"
 
 
 def _command(name: str, command: Node) -> str:

@@ -13,13 +13,23 @@ import typer
 from ...errors import SpecError
 from .dashboard import beside
 from .exits import Exit
-from .options import DataFlag, OutputFlag, PlainFlag, data_directory, output_format, plain_lines
+from .options import (
+    DataFlag,
+    OutputFlag,
+    PlainFlag,
+    RayFlag,
+    StoreFlag,
+    data_directory,
+    output_format,
+    plain_lines,
+)
 from .output import Format, write_json, write_record, write_rows
 from .overrides import overridden, read_changes
 from .settings import Settings
 
 if TYPE_CHECKING:
     from ...search.spec import Json
+    from ..places import Place
     from ..study import Study
 
 
@@ -35,11 +45,19 @@ def run(
         int | None, typer.Option("--logical-gpus", help="Pretend to have N GPUs. [SHOAL_LOGICAL_GPUS]", min=1)
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="The study's seed.")] = None,
-    strategy: Annotated[str | None, typer.Option("--strategy", help="Strategy by name, e.g. tpe.")] = None,
+    strategy: Annotated[
+        str | None, typer.Option("--strategy", help="Strategy by name; `shoal strategies` lists them.")
+    ] = None,
+    like: Annotated[
+        str | None,
+        typer.Option("--like", metavar="STUDY", help="Begin with the results of another study of this data directory."),
+    ] = None,
     sets: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Any other setting of Study(...); may be repeated."),
     ] = None,
+    ray: RayFlag = None,
+    store: StoreFlag = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would run, and run nothing.")] = False,
     with_dashboard: Annotated[
         bool, typer.Option("--dashboard", help="Show the run in a browser: prints an address; ends with the run.")
@@ -51,7 +69,7 @@ def run(
     directory, form = data_directory(data), output_format(output)
     given = {"trials": trials, "name": name, "seed": seed, "strategy": strategy}
     changes = read_changes(sets or []) | {key: value for key, value in given.items() if value is not None}
-    studies = gathered(files, changes)
+    studies = gathered(files, changes, like=like)
     if new:
         taken = _names_in(directory)
         studies = [_renamed(study, free_name(study.name, taken)) for study in studies]
@@ -60,11 +78,17 @@ def run(
         return Exit.OK
     gpus = Settings.read().resolve("logical_gpus", logical_gpus).value
     with beside(directory) if with_dashboard else nullcontext():
-        return _run(studies, directory, None if gpus is None else int(gpus), plain=plain_lines(plain), form=form)
+        from ..running import place_of
+
+        address = str(Settings.read().resolve("ray", ray).value)
+        url = str(Settings.read().resolve("store", store).value) if address else store or ""
+        pretended = None if gpus is None else int(gpus)
+        where = place_of(studies, directory, logical_gpus=pretended, ray=address, store=url)
+        return _run(studies, directory, where, plain=plain_lines(plain), form=form)
 
 
-def gathered(files: list[Path], changes: dict[str, Json]) -> list[Study]:
-    """The studies of all files with the command line's changes.
+def gathered(files: list[Path], changes: dict[str, Json], *, like: str | None = None) -> list[Study]:
+    """The studies of all files with the command line's changes, and the study they borrow from.
 
     Raises:
         ShoalError: a file, a change or a study is not valid, or two studies have one name.
@@ -73,7 +97,8 @@ def gathered(files: list[Path], changes: dict[str, Json]) -> list[Study]:
 
     studies = []
     for file in files:
-        studies += [study.adapted(overridden(study.spec(), changes), file=file) for study in load_studies(file)]
+        for study in load_studies(file):
+            studies.append(study.adapted(overridden(study.spec(), changes), file=file, like=like))
     names = [study.name for study in studies]
     double = next((n for n in names if names.count(n) > 1), None)
     if double is not None:
@@ -100,7 +125,8 @@ def _renamed(study: Study, name: str) -> Study:
 
 
 def _names_in(directory: Path) -> list[str]:
-    from .journal_reading import has_journal, open_reader
+    from ..journal_place import has_journal
+    from .journal_reading import open_reader
 
     if not has_journal(directory):
         return []
@@ -119,7 +145,7 @@ def _preview(studies: list[Study], form: Format) -> None:
         write_record(report, form)
 
 
-def _run(studies: list[Study], directory: Path, gpus: int | None, *, plain: bool, form: Format) -> int:
+def _run(studies: list[Study], directory: Path, place: Place, *, plain: bool, form: Format) -> int:
     from rich.console import Console
 
     from ...dashboards.terminal.live import follower
@@ -137,7 +163,7 @@ def _run(studies: list[Study], directory: Path, gpus: int | None, *, plain: bool
     try:
         with follower(console, plain_lines=plain) as follow:
             results = run_studies(
-                studies, data=directory, logical_gpus=gpus, observers=(follow,), notice=notice
+                studies, data=directory, place=place, observers=(follow,), notice=notice
             )
     except KeyboardInterrupt:
         print(f"{', '.join(names)}: kept in {directory}; the same command goes on with it", file=sys.stderr)

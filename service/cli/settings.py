@@ -16,8 +16,15 @@ from ...errors import SpecError
 
 Value = str | int | bool | None
 
-DEFAULTS: dict[str, Value] = {"data": ".shoal", "output": "table", "logical_gpus": None, "plain": False}
-TYPES: dict[str, type] = {"data": str, "output": str, "logical_gpus": int, "plain": bool}
+DEFAULTS: dict[str, Value] = {
+    "data": ".shoal", "journal": "", "output": "table", "logical_gpus": None, "plain": False, "ray": "", "store": "",
+}
+TYPES: dict[str, type] = {
+    "data": str, "journal": str, "output": str, "logical_gpus": int, "plain": bool, "ray": str, "store": str,
+}
+WITHOUT_FLAG = frozenset({"journal"})
+"""An address may hold a password, and everybody on the machine can read the words of a command."""
+
 ALLOWED: dict[str, tuple[str, ...]] = {"output": ("table", "json", "csv")}
 TRUTH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...errors import SpecError
+from ...search.spec import priority_class
 from .enqueueing import completed, free_form, key_of, pairs
 from .options import DataFlag, NumberWord, OutputFlag, StudyName, StudyOrTrial, data_directory, output_format
 from .output import write_record
@@ -66,6 +67,35 @@ def enqueue(
     given = pairs(values)
     config = free_form(given) if spec.space is None else completed(Space.from_json(spec.space), given).to_json()
     _send(directory, study, Command(verb="enqueue", config=config, key=key_of(config), who="shoal enqueue"), output)
+
+
+def set_(
+    study: StudyName,
+    values: Annotated[
+        list[str], typer.Argument(metavar="NAME=VALUE...", help="e.g. weight=2 priority=high trials=100 gpu_hours=50.")
+    ],
+    data: DataFlag = None,
+    output: OutputFlag = None,
+) -> None:
+    """Change a study while it runs. Its weight, priority, budget or limits; `none` takes a limit away."""
+    from ..command_effects import changeable
+    from ..commands import Command
+    from .journal_reading import open_reader
+    from .overrides import overridden, read_changes
+
+    changes = read_changes(values)
+    for name in changes:
+        changeable(name)
+    directory = data_directory(data)
+    with open_reader(directory) as reader:
+        state = reader.state(study)
+        if state.is_over:
+            remedy = "shoal run FILE --set NAME=VALUE goes on with it; --trials N extends one that has completed."
+            raise SpecError(f"{study} is {state.status} already.", remedy)
+        overridden(state.spec, changes)  # says what is wrong with the values
+    if "priority" in changes:
+        changes["priority"] = priority_class(changes["priority"])
+    _send(directory, study, Command(verb="edit", changes=changes, who="shoal set"), output)
 
 
 def _steer(verb: Verb, text: str, number: int | None, data: Path | None, output: str | None) -> None:

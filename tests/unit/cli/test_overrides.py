@@ -36,6 +36,30 @@ def test_another_strategy_drops_the_old_options(spec: StudySpec) -> None:
     assert changed.strategy == Chosen(name="random", options={})
 
 
+def test_options_of_a_new_strategy_and_rule(spec: StudySpec) -> None:
+    words = ["strategy.n_trees=80", "early_stopping=asha", "early_stopping.max_epochs=9"]
+    changed = overridden(spec, read_changes(words) | {"strategy": "random_forest"})
+    assert changed.strategy == Chosen(name="random_forest", options={"n_trees": 80})
+    assert changed.early_stopping == Chosen(name="asha", options={"max_epochs": 9})
+
+
+@pytest.mark.parametrize(
+    ("words", "cause", "remedy"),
+    [
+        (["strategy=random_forest", "strategy.n_tree=80"], "no option 'n_tree'. Did you mean 'n_trees'?", "Allowed:"),
+        (["strategy=random_forest", "strategy.n_trees=many"], "n_trees='many' is not an integer", "default is 60"),
+        (["strategy=random_forest", "strategy.n_trees=1"], "n_trees=1 is not at least 2, at most 1000", "default"),
+        (["strategy=random", "strategy.n=1"], "random has no option 'n'", "takes no options"),
+        (["early_stopping=asha"], "asha needs max_epochs", "early_stopping.max_epochs=VALUE"),
+        (["early_stopping=median", "early_stopping.metric=acuracy"], "Did you mean 'accuracy'?", "Use one of"),
+    ],
+)
+def test_bad_options(spec: StudySpec, words: list[str], cause: str, remedy: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        overridden(spec, read_changes(words))
+    assert cause in caught.value.cause and remedy in caught.value.remedy
+
+
 @pytest.mark.parametrize(
     ("word", "cause", "remedy"),
     [

@@ -40,7 +40,7 @@ class SimulatedHead:
     head: Head
     journal: MemoryJournal
     runner: Any
-    policy: FirstComePolicy
+    policy: Any
     events: list[Event] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     states: dict[str, StudyState] = field(default_factory=dict)
@@ -73,19 +73,21 @@ def make_head() -> MakeHead:
         *,
         gpus: int = 4,
         runner: Any = None,
+        host: Any = None,
+        policy: Any = None,
         interrupts: Any = None,
         asks: Sequence[Any] = (),
         journal: MemoryJournal | None = None,
     ) -> SimulatedHead:
         journal = journal or MemoryJournal()
         runner = runner or SimulatedRunner(model, asks=asks)
-        policy = FirstComePolicy()
+        policy = policy or FirstComePolicy()
         notices: list[str] = []
         ids = tuple(f"gpu{index}" for index in range(gpus))
         head = Head(
             journal=journal,
             runner=runner,
-            host=InProcessHost(),
+            host=host or InProcessHost(),
             policy=policy,
             nodes=[NodeUp(at=0.0, node="a", gpus=ids, cpus=4, memory_gib=8.0)],
             interrupts=interrupts,
@@ -106,6 +108,7 @@ def make_study() -> MakeStudy:
             "train": objective,
             "maximize": "score",
             "trials": 12,
+            "strategy": "random",
             "name": "s",
         }
         return shoal.Study(**(given | settings))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import shoal
-from shoal.errors import StrategyError
+from shoal.errors import SpecError, StrategyError
 
 
 def test_ask_tell_to_the_end(make_study: Any) -> None:
@@ -73,8 +73,51 @@ def test_reports_meet_the_stopping_rule(make_study: Any) -> None:
 
 
 def test_rows_for_a_table(make_study: Any) -> None:
-    study = make_study(trials=1, enqueue=[{"x": 0.25}])
+    study = make_study(trials=1, points_to_evaluate=[{"x": 0.25}])
     study.tell(study.ask(), 2.0)
     (row,) = study.results().to_rows()
     assert row["config.x"] == 0.25
     assert row["value"] == 2.0
+
+
+def test_several_metrics_are_told_by_name(make_study: Any) -> None:
+    study = make_study(
+        trials=6, maximize="score", minimize=["ms"], subject_to={"mib": "<= 5"}, strategy="evolution"
+    )
+    told = [(0.9, 9.0, 1.0), (0.5, 5.0, 1.0), (0.4, 6.0, 1.0), (0.99, 1.0, 9.0)]
+    for score, ms, mib in told:
+        study.tell(study.ask(), {"score": score, "ms": ms, "mib": mib})
+    results = study.results()
+    assert [row["values"] for row in results.front] == [{"score": 0.9, "ms": 9.0}, {"score": 0.5, "ms": 5.0}]
+    assert results.value == 0.9 and "2 trials on the front" in repr(results)
+    assert [row["feasible"] for row in results.trials] == [True, True, True, False, None]
+    assert results.to_rows()[0]["value.ms"] == 9.0
+    asked = study.ask()
+    with pytest.raises(StrategyError, match="is one value; the study has several objectives"):
+        study.tell(asked, 0.5)
+    with pytest.raises(StrategyError, match="lacks 'ms', 'mib'; it has 'score'"):
+        study.tell(asked, {"score": 0.5})
+    assert study.report(asked, 1, {"score": 0.1, "ms": 2.0, "mib": 3.0})
+    study.tell(asked, {"score": 0.5, "ms": 4.0})
+    assert study.results().trials[4]["feasible"] is True
+
+
+def test_like_needs_a_data_directory(make_study: Any) -> None:
+    with pytest.raises(SpecError, match="keep no data directory"):
+        make_study(strategy="portfolio", like="old").ask()
+
+
+def test_a_notebook_shows_what_was_found(make_study: Any) -> None:
+    """Before anything was found, the line of `repr` stands in for it."""
+    study = make_study(trials=3)
+    assert study._repr_html_() is None
+    with pytest.raises(SpecError, match="not run in this program"):
+        _ = study.figures
+    for _ in range(3):
+        asked = study.ask()
+        study.tell(asked, value=asked.config.x)
+    assert "3 completed" in study._repr_html_()
+    drawn = study.figures.history(by="time")
+    assert sum(len(trace.x) for trace in drawn.data if trace.mode == "markers") == 3
+    with pytest.raises(AttributeError, match="history"):
+        _ = study.figures.histroy

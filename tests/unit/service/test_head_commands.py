@@ -134,3 +134,34 @@ def test_a_command_of_another_version_is_answered(make_head: Any, make_study: An
     world.head._next_poll = 0.0
     world.turns(lambda: bool(done(world)))
     assert not done(world)[0].ok
+
+
+def test_what_may_change_while_a_study_runs(make_head: Any, make_study: Any) -> None:
+    world = make_head()
+    state = world.add(make_study())
+    world.turns(lambda: running(state) == 4)
+    ack = send(world, verb="edit", changes={"weight": 2.0, "priority": 1, "trials": 5, "gpu_hours": None})
+    assert ack.ok
+    assert ack.effect == "study s: weight 1.0 -> 2.0, priority 0 -> 1, trials 12 -> 5, gpu_hours none -> none"
+    assert (state.spec.weight, state.spec.priority, state.spec.budget.trials) == (2.0, 1, 5)
+    for changes, said in (
+        ({"weigth": 2.0}, "Did you mean weight?"),
+        ({"seed": 3}, "seed cannot change while the study runs"),
+        ({"weight": -1}, "not a number above 0"),
+        ({"trials": "many"}, "not a whole number"),
+    ):
+        ack = send(world, verb="edit", changes=changes)
+        assert not ack.ok
+        assert said in ack.effect
+    world.head.run()
+
+
+def test_a_study_that_is_over_does_not_change(make_head: Any, make_study: Any) -> None:
+    """Another study keeps the head running; this one's workers are gone."""
+    world = make_head()
+    over = world.add(make_study(trials=2))
+    world.add(make_study(name="long", trials=200))
+    world.turns(lambda: over.is_over)
+    ack = send(world, verb="edit", changes={"trials": 50})
+    assert not ack.ok
+    assert "shoal run goes on with it" in ack.effect

@@ -224,8 +224,7 @@ def test_a_strategy_that_fails_costs_no_trial(make_head: Any, make_study: Any) -
     def model(number: int, config: Any, seed: int, step: int) -> Any:
         return (1.0, {"score": config["x"]}) if step <= 1 else None
 
-    world = make_head(model, asks=[("x", Float(0.0, 1.0).to_json())])
-    world.head._host = FailingHost()
+    world = make_head(model, host=FailingHost(), asks=[("x", Float(0.0, 1.0).to_json())])
     state = world.add(make_study(space=None, train=define_by_run, trials=5))
     world.head.run()
     assert state.counts()[TrialStatus.COMPLETED] == 5

@@ -76,7 +76,21 @@ def test_what_workers_cannot_import_is_pickled() -> None:
     ("settings", "cause", "remedy"),
     [
         ({"maximize": None}, "no objective", "maximize='val_accuracy'"),
-        ({"minimize": "loss"}, "both maximize and minimize", "one of"),
+        ({"maximize": ["a", 3]}, "objective 3 is not a metric's name", "maximize="),
+        ({"maximize": ["a", "a"]}, "objective: 'a' is given twice", "each once"),
+        ({"minimize": "accuracy"}, "objective: 'accuracy' is given twice", "each once"),
+        ({"strategy": "reinforce", "minimize": "loss"}, "Did you mean 'reinforcement'?", "Known:"),
+        ({"strategy": "cmaes", "minimize": "loss"}, "takes one objective, and this study has 2", "'portfolio'"),
+        ({"subject_to": "latency <= 5"}, "is not a mapping", "subject_to={"),
+        ({"subject_to": {"latency_ms": 5}}, "'latency_ms' has 5, which is not a bound", "'<= 5'"),
+        ({"subject_to": {"latency_ms": "< 5"}}, "'< 5', which is not a bound", "'<= 5'"),
+        ({"subject_to": {"latency_ms": "<= five"}}, "the bound 'five', not a number", "'<= 5'"),
+        ({"subject_to": {"latency_ms": "<= nan"}}, "bound nan of latency_ms is not a finite number", "Use one"),
+        ({"subject_to": {"latency_ms": ["<= 5", "<= 6"]}}, "'latency_ms <=' is given twice", "each once"),
+        ({"subject_to": {"latency ms": "<= 5"}}, "'latency ms' is not a name", "identifier"),
+        ({"early_stopping": shoal.ASHA(max_epochs=9, metric="acuracy")}, "Did you mean 'accuracy'?", "one of"),
+        ({"like": ""}, "like='' is not a study's name", "shoal ls"),
+        ({"like": "digits", "space": None, "train": optuna_style}, "needs a declared space", "space="),
         ({"maximize": 3}, "objective 3 is not a metric's name", "maximize="),
         ({"strategy": "tpee"}, "Did you mean 'tpe'?", "Known:"),
         ({"strategy_options": {"nonsense": 1}}, "nonsense", ""),
@@ -98,14 +112,15 @@ def test_what_workers_cannot_import_is_pickled() -> None:
         ({"max_failures": 0}, "max_failures=0 is below 1", "1 or more"),
         ({"threads_per_worker": 1.5}, "threads_per_worker=1.5", "1 or more"),
         ({"shards": 0}, "shards=0 is below 1", "1 or more"),
-        ({"priority": "high"}, "priority='high'", "whole number"),
+        ({"priority": "urgent"}, "priority='urgent'", "whole number"),
         ({"reuse_workers": "yes"}, "reuse_workers='yes'", "one of them"),
         ({"workers": 1.5}, "workers=1.5", "workers=1"),
-        ({"strategy": None}, "strategy=None", "'random'"),
+        ({"strategy": 3}, "strategy=3", "'random'"),
         ({"strategy_options": [1]}, "strategy_options=[1]", "strategy_options={"),
-        ({"enqueue": None}, "enqueue=None", "enqueue=["),
-        ({"enqueue": {"lr": 0.1}}, "is not a list", "enqueue=["),
-        ({"enqueue": [{"lr": {1}}], "train": optuna_style, "space": None}, "not a mapping of plain", "enqueue=["),
+        ({"points_to_evaluate": None}, "points_to_evaluate=None", "points_to_evaluate=["),
+        ({"points_to_evaluate": {"lr": 0.1}}, "is not a list", "points_to_evaluate=["),
+        ({"points_to_evaluate": [3]}, "points_to_evaluate[0]: 3 is not a mapping", "points_to_evaluate=["),
+        ({"points_to_evaluate": [{"lr": {1}}], "train": optuna_style, "space": None}, "of plain values", "=[{"),
         ({"seed": -1}, "seed=-1", "0 or more"),
         ({"seed": 1.5}, "seed=1.5 is not a whole number", "0 or more"),
         ({"seed": 2**63}, "outside [0, 2^63)", "smaller"),
@@ -143,8 +158,8 @@ def test_a_space_that_is_none() -> None:
 
 def test_an_enqueued_configuration_is_checked_at_once() -> None:
     with pytest.raises(SpaceError, match="lr"):
-        study(enqueue=[{"lr": 5.0, "optimizer": "adam"}])
-    assert len(study(enqueue=[{"lr": 0.01, "optimizer": "adam"}]).enqueue) == 1
+        study(points_to_evaluate=[{"lr": 5.0, "optimizer": "adam"}])
+    assert len(study(points_to_evaluate=[{"lr": 0.01, "optimizer": "adam"}]).first_points) == 1
 
 
 def test_a_study_is_plain_data() -> None:
@@ -188,5 +203,5 @@ def test_making_a_study_is_cheap_and_loads_nothing_heavy(tmp_path: Path) -> None
 
 
 def test_int_parameters_survive_as_ints() -> None:
-    made = shoal.Study(space=Space(n=Int(1, 4)), train=objective, minimize="loss", enqueue=[{"n": 3}])
-    assert made.enqueue[0][0] == {"n": 3}
+    made = shoal.Study(space=Space(n=Int(1, 4)), train=objective, minimize="loss", points_to_evaluate=[{"n": 3}])
+    assert made.first_points[0][0] == {"n": 3}
