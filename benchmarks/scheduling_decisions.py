@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import statistics
 import time
+from collections import deque
 from fractions import Fraction
 
 from shoal.scheduler.elastic_policy import ElasticPolicy
@@ -121,15 +122,21 @@ class Stream:
         self._decide([self.offer(study, self._next)])
 
     def _decide(self, events: list[PoolEvent], *, timed: bool = True) -> float:
-        began = time.thread_time()
-        actions = self._policy.steps(events)
-        took = time.thread_time() - began
-        if timed:
-            self.times_s.append(took)
-        self._obey(actions, timed=timed)
-        return took
+        """Tell the policy and do what it says until it says nothing more; seconds of the first decision."""
+        told = deque([events])
+        first_s = 0.0
+        while told:
+            began = time.thread_time()
+            actions = self._policy.steps(told.popleft())
+            took = time.thread_time() - began
+            first_s = first_s or took
+            if timed:
+                self.times_s.append(took)
+            told.extend(self._obey(actions))
+        return first_s
 
-    def _obey(self, actions: list[Action], *, timed: bool) -> None:
+    def _obey(self, actions: list[Action]) -> list[list[PoolEvent]]:
+        """What the pool answers to the actions, one batch of events each."""
         answers: list[list[PoolEvent]] = []
         at = self._at
         for action in actions:
@@ -160,8 +167,7 @@ class Stream:
                     answers.append([released, self.offer(study, number)])
                 case Promote():
                     pass
-        for answer in answers:
-            self._decide(answer, timed=timed)
+        return answers
 
 
 def decision_times() -> dict[str, float]:

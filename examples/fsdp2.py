@@ -83,7 +83,9 @@ def worker(folder: Path, width: int, lr: float, until: int) -> None:
         if dist.get_rank() == 0:
             mean = total.item() / STEPS / dist.get_world_size()
             print(json.dumps({"step": state.epochs, "loss": mean, "workers": dist.get_world_size()}), flush=True)
-    dist.destroy_process_group()
+    dist.barrier()
+    sys.stdout.flush()
+    os._exit(0)  # torch's communication threads sometimes abort the process when the interpreter takes them down
 
 
 PYTHON = shlex.quote(sys.executable)  # this environment's, whichever `python` the shell would find

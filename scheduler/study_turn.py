@@ -77,8 +77,8 @@ class StudyTurn:
         start = self._dispatch.start(
             study, trial, workers, f"{workers} of {study.share} devices; {self._standing(study, trial)}", avoid
         )
-        if start is None:
-            study.blocked = True
+        if start is None:  # only what it is owed is asked back from others: borrowers would take turns for ever
+            study.blocked = study.blocked or study.holding + workers * trial.unit <= study.share
             return
         rungs = study.rungs(trial)
         if rungs is not None and rungs.waits_for_promotion(trial.offer.number):

@@ -51,8 +51,10 @@ class Channel:
         self._socket = end
         self._lines = Lines()
         self._unsent = bytearray()
+        self._deaf = False
+        """Has the other end stopped reading? What it said before is still to be received."""
         self.closed = False
-        """Has the other end gone, or sent what is no message?"""
+        """Has the other end gone, with nothing left to receive, or sent what is no message?"""
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -64,15 +66,16 @@ class Channel:
 
     def send(self, kind: str, **fields: Any) -> None:
         """Queue a message and send what the socket takes."""
-        self._unsent += encode(kind, fields)
-        self.flush()
+        if not self._deaf:
+            self._unsent += encode(kind, fields)
+            self.flush()
 
     def send_with_socket(self, passed: socket.socket, kind: str, **fields: Any) -> bool:
         """Send a message that carries a descriptor; False when the socket is full or gone.
 
         Never queued: the descriptor belongs to the first byte of its message.
         """
-        if self._unsent or self.closed:
+        if self._unsent or self.closed or self._deaf:
             return False
         line = encode(kind, fields)
         try:
@@ -80,7 +83,7 @@ class Channel:
         except BlockingIOError:
             return False
         except OSError:
-            self.closed = True
+            self._deaf = True
             return False
         self._unsent += line[sent:]
         return True
@@ -93,7 +96,8 @@ class Channel:
             except BlockingIOError:
                 return
             except OSError:
-                self.closed = True
+                self._deaf = True
+                self._unsent.clear()
                 return
             del self._unsent[:sent]
 

@@ -9,7 +9,7 @@ import { Chart, drawAll, reader, watchVisible } from "./charts.js";
 const name = query.get("study") ?? "";
 const address = path("studies", name);
 const options = { by: "trials", x: "", y: "", with_stopped: "", metric: "", against: "" };
-const table = { offset: 0, limit: 25, sort: "number", descending: true, state: "" };
+const table = { offset: 0, limit: 25, sort: "state", descending: true, state: "" };
 const STATES = ["", "running", "queued", "paused", "completed", "stopped", "failed", "cancelled", "infeasible"];
 let parameters = [];
 
@@ -171,7 +171,7 @@ async function showTrials() {
       el("span", {}, body.total ? `${table.offset + 1} to ${until} of ${body.total}` : "none"),
       el("button", { type: "button", disabled: until >= body.total, onclick: () => step(1) }, "Next")),
     el("table", {}, el("thead", {}, el("tr", {},
-      column("number", "trial"), el("th", { scope: "col" }, "state"), column("value", "value"), column("steps", "epochs"),
+      column("number", "trial"), column("state", "state"), column("value", "value"), column("steps", "epochs"),
       el("th", { scope: "col", class: "hide-narrow" }, "time"), el("th", { scope: "col", class: "hide-narrow" }, "parameters"),
       el("th", { scope: "col" }, "why"))), el("tbody", {}, rows)));
 }

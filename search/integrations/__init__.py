@@ -1,1 +1,1 @@
-"""Other tools' interfaces, on the path of shoal itself: write `shoal.optuna`, not `shoal.search.integrations.optuna`."""
+"""Other tools' interfaces. The folder is on the path of shoal itself: `shoal.optuna` is the name to use."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import sys
 import time
 from datetime import datetime
@@ -38,23 +39,24 @@ def watch(study: StudyName, data: DataFlag = None, plain: PlainFlag = None) -> N
     from rich.console import Console
 
     from ...dashboards.terminal.live import follower
+    from ..interrupts import Interrupts
     from .journal_reading import open_reader
 
     with open_reader(data_directory(data)) as reader:
         state = reader.state(study)
-        with follower(Console(stderr=True), plain_lines=plain_lines(plain)) as follow:
+        # a KeyboardInterrupt that falls into a finaliser is lost; a counted signal is not
+        with follower(Console(stderr=True), plain_lines=plain_lines(plain)) as follow, Interrupts() as interrupts:
             follow.show(state)
-            try:
-                while not state.is_over:
-                    for seq, event in reader.events(study, after_seq=state.last_seq):
-                        state.apply(event, seq)
-                        follow(state, event)
-                    if not reader.head_is_running():
-                        break
-                    time.sleep(POLL_S)
-            except KeyboardInterrupt:
-                print(f"left; {study} goes on", file=sys.stderr)
-                return
+            while not state.is_over:
+                for seq, event in reader.events(study, after_seq=state.last_seq):
+                    state.apply(event, seq)
+                    follow(state, event)
+                if interrupts.count:
+                    print(f"left; {study} goes on", file=sys.stderr)
+                    return
+                if not reader.head_is_running():
+                    break
+                select.select([interrupts.fileno()], [], [], POLL_S)
         if not state.is_over:
             print(f"no shoal run has {study} open; it is {state.status} as of now", file=sys.stderr)
 

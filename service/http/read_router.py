@@ -27,9 +27,11 @@ from .log_files import log_part
 from .strict import StrictJson
 from .watching import JournalWatch
 
-SortKey = Literal["number", "value", "steps", "run_seconds", "ended_at"]
+SortKey = Literal["number", "state", "value", "steps", "run_seconds", "ended_at"]
+_LIVELINESS = {TrialStatus.RUNNING: 3, TrialStatus.PAUSED: 2, TrialStatus.QUEUED: -1}
 _SORT: dict[str, Callable[[TrialRecord], float]] = {
     "number": lambda t: t.number,
+    "state": lambda t: _LIVELINESS.get(t.status, 0),
     "steps": lambda t: t.last_step,
     "run_seconds": lambda t: t.run_s,
     "ended_at": lambda t: t.ended_at or 0.0,
@@ -65,7 +67,7 @@ def read_router(watch: JournalWatch) -> APIRouter:
         sort: SortKey = "number",
         descending: bool = False,
     ) -> StrictJson:
-        """One page of a study's trials. Trials without a value come last when sorted by it."""
+        """One page of a study's trials. By value, those without one come last; by state, the running ones first."""
         with watch.study(study) as view:
             chosen = [t for t in view.trials if state is None or t.status is state]
             ordered = _sorted(view, chosen, sort, descending=descending)
@@ -214,8 +216,8 @@ def _folder(data: Path, study: str, number: int) -> Path:
 
 
 def _sorted(view: StudyView, trials: list[TrialRecord], sort: SortKey, *, descending: bool) -> list[TrialRecord]:
-    if sort != "value":
-        return sorted(trials, key=_SORT[sort], reverse=descending)
+    if sort != "value":  # stable: those of one state by number, the newest first
+        return sorted(trials[::-1] if sort == "state" else trials, key=_SORT[sort], reverse=descending)
     valued = [t for t in trials if is_finite(t.value)]
     others = [t for t in trials if not is_finite(t.value)]
     return sorted(valued, key=lambda t: (t.value or 0.0, -t.number), reverse=descending) + others

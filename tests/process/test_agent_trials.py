@@ -155,7 +155,7 @@ def test_the_traceback_is_in_the_trials_own_log(node: Any) -> None:
         {"kind": "report"},
         {"kind": "report", "step": 1, "metrics": {"score": [math.nan]}, "can_pause": False},
         {"kind": "suggest", "path": "x", "domain": {"low": math.nan}},
-        {"kind": "ended", "outcome": "completed", "message": "", "value": [math.nan], "failure": None, "phases_s": {}},
+        {"kind": "ended", "outcome": "completed", "message": "", "value": [[1.0]], "failure": None, "phases_s": {}},
     ],
     ids=["incomplete", "metrics", "domain", "value"],
 )

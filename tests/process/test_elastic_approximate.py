@@ -9,6 +9,7 @@ from shoal.tests.process.test_elastic_trials import end, resize, slots
 from shoal.trial_runner.messages import Ended, FailAt, Reported, Resized
 
 USER_CODE = """
+import time
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -22,6 +23,7 @@ def f(trial):
     loader = trial.prepare(model, optimizer, (x, y), batch_size=HOW)
     loss_fn = lambda x, y: (F.cross_entropy(model["used"](x), y, reduction="sum"), len(y))
     for epoch in trial.epochs(EPOCHS):
+        time.sleep(EPOCH_S)
         for batch in loader:
             optimizer.zero_grad()
             trial.mean("loss", trial.backward(loss_fn, batch), len(batch))
@@ -33,8 +35,8 @@ def f(trial):
 """
 
 
-def prepare(node: Any, how: str, epochs: int = 3) -> None:
-    source = USER_CODE.replace("HOW", how).replace("EPOCHS", str(epochs))
+def prepare(node: Any, how: str, epochs: int = 3, epoch_s: float = 0.0) -> None:
+    source = USER_CODE.replace("HOW", how).replace("EPOCHS", str(epochs)).replace("EPOCH_S", str(epoch_s))
     assert node.study(source, kind="trial", standby=2).ok
 
 
@@ -68,7 +70,7 @@ def test_workers_train_the_same_model_nearly(node: Any, options: str, tolerance:
 
 @pytest.mark.slow
 def test_they_grow_shrink_and_survive(node: Any) -> None:
-    prepare(node, "256, exact=False", epochs=30)
+    prepare(node, "256, exact=False", epochs=30, epoch_s=0.2)  # long enough to be resized twice
     launch(node, 0, 1)
     undisturbed = end(node, 0)
     launch(node, 1, 1)

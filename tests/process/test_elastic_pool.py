@@ -118,7 +118,7 @@ def project(tmp_path: Path) -> Iterator[Any]:
     made: list[str] = []
 
     def make(name: str, source: str = TRAINED, **constants: Any) -> Project:
-        given = {"BUILD_S": 0.0, "EPOCHS": 5, "DIES_AT": -1, "STEP_S": 0.8, "TRIALS": 2, "MARK": str(tmp_path / name)}
+        given = {"BUILD_S": 0.0, "EPOCHS": 5, "DIES_AT": -1, "STEP_S": 1.2, "TRIALS": 2, "MARK": str(tmp_path / name)}
         given["MARK"] += ".died"
         project = Project(tmp_path / name, source, **(given | constants if source is TRAINED else constants))
         made.append(project.file.stem)

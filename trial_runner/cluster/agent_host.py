@@ -250,6 +250,7 @@ class AgentHost:
         with self._lock:
             self._ledger.drop(prepare.study)
         self._agent.perform(prepare)
+        self._take_in(self._agent.drain())  # code that cannot be unpacked is said at once
 
     def _fetch_then_launch(self, launch: LaunchTrial) -> None:
         key = (launch.study, launch.number)
@@ -266,6 +267,8 @@ class AgentHost:
 
     def _take_in(self, events: Sequence[RunnerEvent]) -> None:
         for event in events:
+            if isinstance(event, Prepared) and not event.ok:
+                self._studies.pop(event.study, None)  # the next head has it tried again
             if isinstance(event, Ended) and self._mirror is not None:
                 agent, goes_on = self._agent, event.outcome in ("paused", "failed")
                 if not goes_on:

@@ -50,8 +50,8 @@ class Ledger:
 
     @property
     def last(self) -> int:
-        """The number of the last event."""
-        return self._next - 1
+        """The number of the newest event that nobody has taken in yet, 0: there is none."""
+        return self._log[-1][0] if self._log else 0
 
     def obvious_answers(self) -> list[AnswerReport]:
         """What any head would say to those reports that nobody judges."""

@@ -146,6 +146,10 @@ def test_trials_are_sorted_and_paged(client: TestClient) -> None:
     assert [row["value"] for row in page["trials"]] == [0.75, 0.5] and page["total"] == 7
     running = client.get("/api/v1/studies/tuned/trials?state=running").json()
     assert [row["number"] for row in running["trials"]] == [6]
+    lively = client.get("/api/v1/studies/tuned/trials?sort=state&descending=true").json()["trials"]
+    assert lively[0]["state"] == "running"
+    done = [row["number"] for row in lively if row["state"] == "completed"]
+    assert done == sorted(done, reverse=True)
 
 
 @pytest.mark.parametrize(

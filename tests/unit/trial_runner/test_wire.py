@@ -109,5 +109,19 @@ def test_a_socket_travels_with_its_message() -> None:
             arrived.sendall(b"hello")
             assert kept.recv(10) == b"hello"
     assert not channel.send_with_socket(ours, "fork", worker=2)
+    assert channel.receive() == [] and channel.closed
+    channel.close()
+
+
+def test_last_words_are_heard_after_a_send_that_failed() -> None:
+    """A worker that says `ended` and goes while the node writes to it has not left without a word."""
+    ours, theirs = socket.socketpair()
+    channel = Channel(ours)
+    Link(theirs).send("ended", outcome="completed")
+    theirs.close()
+    channel.send("called_off", formation=1)
+    channel.send("verdict", step=1)
+    assert channel.unsent == 0 and not channel.closed
+    assert [message["kind"] for message in channel.receive()] == ["ended"]
     assert channel.closed
     channel.close()
