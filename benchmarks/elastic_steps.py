@@ -12,7 +12,7 @@ import torch.distributed as dist
 
 from shoal.spaces import Float, Space
 from shoal.trial_runner.group import Group
-from shoal.trial_runner.mesh import connect_all
+from shoal.trial_runner.mesh import Places, connect_all
 from shoal.trial_runner.socket_group import SocketGroup
 from shoal.trial_runner.trial import Trial
 
@@ -67,7 +67,7 @@ def over_ddp(size: str) -> tuple[float, float]:
 def _pair(rank: int, folder: str, size: str, queue: Any) -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo", store=dist.FileStore(f"{folder}/ddp", 2), rank=rank, world_size=2)
-    group = SocketGroup(rank, connect_all(dist.FileStore(f"{folder}/exact", 2), 1, rank, 2, lambda: None))
+    group = SocketGroup(rank, connect_all(dist.FileStore(f"{folder}/exact", 2), 1, rank, Places(nodes=["", ""])))
     for _ in range(ROUNDS):
         began = time.process_time()
         ddp = statistics.median(elastic_trials.plain_steps(size, EPOCHS[size], rank=rank, workers=2))

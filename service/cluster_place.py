@@ -6,6 +6,7 @@ import contextlib
 import socket
 import time
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -109,15 +110,21 @@ class RayPlace:
             memory_gib=max(facts.memory_gib for facts in self._facts),
         )
 
-    def limited(self, request: Request, study: str) -> Request:
-        """A trial's workers are together on one node: the most that the largest holds, in powers of two."""
-        most = max(_workers_on(facts, request) for facts in self._facts)
+    def limited(self, request: Request, study: str, *, spans: bool) -> Request:
+        """On one node as many workers as the largest holds; over several as many as all of one device model hold
+        (larger ones are not refused: nodes may join). In powers of two."""
+        rooms: Counter[str] = Counter()
+        for facts in self._facts:
+            room, before = _workers_on(facts, request), rooms[facts.device_model]
+            rooms[facts.device_model] = before + room if spans else max(before, room)
+        most = max(rooms.values())
         if most < request.k_min:
+            where = "nodes of one device model, and no such nodes have" if spans else "one node, and no node has"
             raise PoolError(
-                f"study {study}: a trial needs {describe(request)} on one node, and no node has that much.",
-                "Ask for fewer workers (workers=), or add larger nodes.",
+                f"study {study}: a trial needs {describe(request)} on {where} that much.",
+                "Ask for fewer workers (workers=), or add nodes.",
             )
-        return replace(request, k_max=min(request.k_max, 1 << (most.bit_length() - 1)))
+        return request if spans else replace(request, k_max=min(request.k_max, 1 << (most.bit_length() - 1)))
 
     def open(self, fence: int, notice: Notice) -> tuple[Runner, Sequence[NodeUp]]:
         ProcessRecords(self._data / "processes").sweep()  # what an earlier program ran on this machine itself

@@ -31,8 +31,11 @@ class Place(Protocol):
         """What a trial may ask for: of several nodes, the largest."""
         ...
 
-    def limited(self, request: Request, study: str) -> Request:
+    def limited(self, request: Request, study: str, *, spans: bool) -> Request:
         """The request, with no more workers than can ever be together here.
+
+        Args:
+            spans: the workers of a trial may be on several nodes.
 
         Raises:
             PoolError: not even the smallest trial can.
@@ -97,7 +100,7 @@ class ThisMachine:
         self._devices = self._devices or self._lease()
         return self._devices
 
-    def limited(self, request: Request, study: str) -> Request:
+    def limited(self, request: Request, study: str, *, spans: bool) -> Request:
         return request  # the policy refuses what is too large for the only node, with the reason
 
     def open(self, fence: int, notice: Notice) -> tuple[Runner, Sequence[NodeUp]]:

@@ -109,7 +109,10 @@ def run_studies(
         devices = place.devices
         specs = [study.spec() for study in studies]
         requests = [
-            place.limited(request_of(spec.resources, devices, spec.entry.kind), spec.name) for spec in specs
+            place.limited(
+                request_of(spec.resources, devices, spec.entry.kind), spec.name, spans=spec.entry.kind == "trial"
+            )
+            for spec in specs
         ]
         interrupts = stack.enter_context(Interrupts())
         journal = stack.enter_context(closing(open_journal(journal_of(data))))

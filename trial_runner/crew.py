@@ -10,49 +10,28 @@ workers' side). A group is ordered by a number, its formation, and stands when e
 * Loss: those that miss a peer leave their group and say how many exchanges they have finished; a meeting under way is
   called off. When all that are left have said so, the largest power of two of them, those that are ahead first, is
   ordered to go on. New workers without the trial's state are ended.
+
+Workers may be on other nodes (`guest_worker.py`). They always arrive: a trial begins with those of its own node. Rank 0
+is of its own node too, where the trial's files are; when none of those is left, the trial is lost and begins again from
+its checkpoint.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from .formation import Formation, after_loss
 from .messages import Ended, LaunchTrial, Reported, Resized, ResizeTrial, RunnerEvent, Slot, Started
-from .pulse import processor_s
+from .quarters import Quarters
+from .stuck import Idleness, never_forming
 from .wire import Message
 from .worker_process import EndedFor, WorkerProcess
 
 IDLE_RECOVERIES = 3
 """How often in a row a group may be formed anew without anybody having died: the network is broken then, not a peer."""
-
-FORMING_S = 30.0
-"""How long a worker may take to form a group once all others have begun to, too; it takes milliseconds."""
-
-STUCK_S = 15.0
-STUCK_CPU_S = 0.1
-"""A worker that has neither noticed a loss nor used the processor for so long will never notice it. One that evaluates
-or compiles is waited for; signs of life use a hundredth of the limit."""
-
-
-class Quarters(Protocol):
-    """Where a crew's workers live (`StudyRoom`)."""
-
-    def recruit(self, launch: LaunchTrial, place: Mapping[str, Any]) -> WorkerProcess:
-        """Assign a worker its part of a trial. Raises OSError: the trial's folder cannot be made."""
-        ...
-
-    def kill(self, worker: WorkerProcess) -> None: ...
-
-    def hurry(self, worker: WorkerProcess) -> None:
-        """The worker's trial is over: end it if it does not end soon."""
-        ...
-
-    def store_port(self) -> int | None:
-        """The port of the study's store; None: asked for, `Crew.on_store` will tell."""
-        ...
 
 
 class Crew:
@@ -72,7 +51,7 @@ class Crew:
         self._forming_since: dict[int, float] = {}
         self._lost: dict[int, int] = {}  # worker → exchanges it had finished
         self._gathering = False
-        self._idle: dict[int, tuple[float, float]] = {}  # worker → since when, and its processor seconds then
+        self._idleness = Idleness()
         self._recoveries = 0
         self._resize: ResizeTrial | None = None
         self._newcomers: list[WorkerProcess] = []
@@ -84,12 +63,20 @@ class Crew:
         self._without_lead: Ended | None = None  # what another than rank 0 said of the trial's end
         self._end: Ended | None = None
         self._events: list[RunnerEvent] = []
-        for rank, slot in enumerate(slots):
-            worker = self._recruit(slot, rank=rank, workers=len(slots), arrives=False)
+        here = [slot for slot in slots if quarters.is_here(slot)]
+        here = here[: 1 << (len(here).bit_length() - 1)]
+        for rank, slot in enumerate(here):
+            worker = self._recruit(slot, rank=rank, workers=len(here), arrives=False)
             self._ranks.append(worker)
             self._with_state.add(worker.id)
-        if len(slots) > 1:
+        if len(here) > 1:
             self._order(Formation(kind="form", ranks=tuple(self._ranks)))
+        if len(here) < len(slots):
+            self._begin_resize(
+                ResizeTrial(
+                    study=launch.study, number=launch.number, generation=launch.generation, resize=0, slots=tuple(slots)
+                )
+            )
 
     @property
     def is_over(self) -> bool:
@@ -124,19 +111,11 @@ class Crew:
 
     def resize(self, order: ResizeTrial) -> list[RunnerEvent]:
         """Begin to go over to other slots, if that is possible now."""
-        kept, newcomers = self._match(order.slots)
+        kept, _ = self._match(order.slots)
         why_not = self._why_not(order, kept)
         if why_not:
             return [self._resized(order.resize, ok=False, stall_s=0.0, reason=why_not)]
-        self._resize = order
-        size = len(order.slots)
-        try:
-            for place, slot in enumerate(newcomers):
-                worker = self._recruit(slot, rank=len(kept) + place, workers=size, arrives=True)
-                self._newcomers.append(worker)
-        except OSError as error:
-            self._give_up_resize(f"a new worker cannot be started: {error.strerror}")
-        self._order_resize()
+        self._begin_resize(order)
         return self._take_events()
 
     # --- what happens ----------------------------------------------------------------------------
@@ -173,27 +152,11 @@ class Crew:
 
     def check(self, now: float, silent: Sequence[WorkerProcess]) -> None:
         """End who has fallen silent, or does not get on with forming a group."""
-        for worker in [*silent, *self._never_noticing(now), *self._never_forming(now)]:
-            self._quarters.kill(worker)
-
-    def _never_forming(self, now: float) -> list[WorkerProcess]:
-        """Who has not formed the group that all others have come to form."""
         ranks = self._formation.ranks if self._formation is not None else ()
-        if any(worker.id not in self._forming_since for worker in ranks):
-            return []
-        late = now - max((self._forming_since[worker.id] for worker in ranks), default=now) > FORMING_S
-        return [worker for worker in ranks if late and worker.id not in self._formed]
-
-    def _never_noticing(self, now: float) -> list[WorkerProcess]:
-        """Who is waited for after a loss, and does nothing."""
-        awaited = [worker for worker in self._left() if worker.id not in self._lost]
-        idle: dict[int, tuple[float, float]] = {}
-        for worker in awaited if self._gathering else ():
-            used_s = 0.0 if worker.pid is None else processor_s(worker.pid)
-            since, before_s = self._idle.get(worker.id, (now, used_s))
-            idle[worker.id] = (since, before_s) if used_s - before_s < STUCK_CPU_S else (now, used_s)
-        self._idle = idle
-        return [worker for worker in awaited if worker.id in idle and now - idle[worker.id][0] > STUCK_S]
+        late = never_forming(now, ranks, self._forming_since, self._formed)
+        awaited = [worker for worker in self._left() if worker.id not in self._lost] if self._gathering else []
+        for worker in [*silent, *self._idleness.never_noticing(now, awaited), *late]:
+            self._quarters.kill(worker)
 
     # --- inside: forming -------------------------------------------------------------------------
 
@@ -224,7 +187,7 @@ class Crew:
     def _send_order(self, port: int | None) -> None:
         assert self._formation is not None, "there is an order to send"
         self._unsent = False
-        for worker, fields in self._formation.orders(self._formation_number, port):
+        for worker, fields in self._formation.orders(self._formation_number, port, self._quarters.host):
             worker.channel.send(self._formation.kind, **fields)
 
     def _hear_group(self, worker: WorkerProcess, message: Message) -> None:
@@ -253,7 +216,8 @@ class Crew:
         stall_s = max(self._formed[worker.id] for worker in formation.ranks)
         if formation.kind == "resize" and self._resize is not None:
             order, self._resize, self._newcomers = self._resize, None, []
-            self._events.append(self._resized(order.resize, ok=True, stall_s=stall_s, reason=formation.reason))
+            if order.resize:  # else its guests have come, whom it was given when it was launched
+                self._events.append(self._resized(order.resize, ok=True, stall_s=stall_s, reason=formation.reason))
         elif formation.kind == "recover":
             failed, self._failed_resize = self._failed_resize, 0
             self._events.append(self._resized(failed, ok=not failed, stall_s=stall_s, reason=formation.reason))
@@ -263,7 +227,8 @@ class Crew:
 
     def _match(self, slots: Sequence[Slot]) -> tuple[list[WorkerProcess], list[Slot]]:
         """Workers that keep their slots, by rank, and slots that need a new one."""
-        left, kept = list(slots), []
+        left = sorted(slots, key=lambda slot: not self._quarters.is_here(slot))  # guests have the last ranks
+        kept = []
         for worker in self._ranks:
             if self._slots[worker.id] in left:
                 left.remove(self._slots[worker.id])
@@ -280,7 +245,22 @@ class Crew:
             return "it was started for one worker"
         if size < 1 or size & (size - 1) or size > self.launch.max_shards:
             return f"{size} workers are no power of two up to {self.launch.max_shards}"
-        return "" if kept else "it would keep none of its workers"
+        if not kept:
+            return "it would keep none of its workers"
+        return "" if any(not worker.node for worker in kept) else "it would keep none of its own node's workers"
+
+    def _begin_resize(self, order: ResizeTrial) -> None:
+        """Call for the new workers; the resize follows when they are ready."""
+        kept, newcomers = self._match(order.slots)
+        self._resize = order
+        size = len(order.slots)
+        try:
+            for place, slot in enumerate(newcomers):
+                worker = self._recruit(slot, rank=len(kept) + place, workers=size, arrives=True)
+                self._newcomers.append(worker)
+        except OSError as error:
+            self._give_up_resize(f"a new worker cannot be started: {error.strerror}")
+        self._order_resize()
 
     def _order_resize(self) -> None:
         """Order the resize once every newcomer is ready."""
@@ -327,20 +307,19 @@ class Crew:
             self._recoveries += 1
             if self._unsent:
                 self._send_order(None)  # they wait for it, and answer that somebody is lost
-            for worker in self._formation.ranks if self._formation is not None else ():
+            for worker in self._formation.ranks if self._formation is not None else self._ranks:
                 worker.channel.send("called_off", formation=self._formation_number)
             ordered, self._formation = self._formation, None
             if self._resize is not None and ordered is not None and ordered.kind == "resize":
                 self._failed_resize, self._resize = self._resize.resize, None  # told with the group that follows
             self._give_up_resize(why)
         left = self._left()
-        if not left or any(worker.id not in self._lost for worker in left):
-            return
-        if self._recoveries > IDLE_RECOVERIES:
-            for worker in left:
+        all_said = all(worker.id in self._lost for worker in left)
+        if all(worker.node for worker in left) or (all_said and self._recoveries > IDLE_RECOVERIES):
+            for worker in left:  # none is left where the trial's files are, or they find no end
                 self._quarters.kill(worker)
-            return
-        self._order(after_loss(left, self._ranks, self._lost, why))
+        elif all_said:
+            self._order(after_loss(left, self._ranks, self._lost, why))
 
     def _left(self) -> list[WorkerProcess]:
         """Those that can go on."""

@@ -204,9 +204,7 @@ class ElasticGroup:
 
         self._link.send("forming", formation=self._formation)
         self._rendezvous = self._rendezvous or Rendezvous(self._link, self._trial)
-        self._several = self._rendezvous.form(
-            order["port"], self._formation, order["rank"], order["world_size"]
-        )
+        self._several = self._rendezvous.form(order)
 
     def _leave(self) -> None:
         if self._torch_group is not None:

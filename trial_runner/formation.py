@@ -25,14 +25,24 @@ class Formation:
     holder: int = 0
     reason: str = ""
 
-    def orders(self, number: int, port: int | None) -> list[tuple[WorkerProcess, dict[str, Any]]]:
-        """What each worker is told; `port` is the store's, None where the group is given up before there was one."""
+    def orders(self, number: int, port: int | None, home: str) -> list[tuple[WorkerProcess, dict[str, Any]]]:
+        """What each worker is told.
+
+        Args:
+            port: the store's, None where the group is given up before there was one.
+            home: the address of the agent's own node.
+        """
+        nodes = [worker.node for worker in self.ranks]
         fields = {
-            "formation": number, "port": port, "world_size": len(self.ranks), "joiners": self.joiners,
-            "behind": self.behind, "holder": self.holder, "reason": self.reason,
+            "formation": number, "port": port, "store_host": home, "nodes": nodes, "world_size": len(self.ranks),
+            "joiners": self.joiners, "behind": self.behind, "holder": self.holder, "reason": self.reason,
         }  # fmt: skip
-        out = [(worker, {**fields, "rank": None}) for worker in self.left_out]
-        return out + [(worker, {**fields, "rank": rank}) for rank, worker in enumerate(self.ranks)]
+        out = [(worker, {**fields, "rank": None, "host": ""}) for worker in self.left_out]
+        spans = len(set(nodes)) > 1
+        return out + [
+            (worker, {**fields, "rank": rank, "host": (worker.host or home) if spans else ""})
+            for rank, worker in enumerate(self.ranks)
+        ]
 
 
 def after_loss(
@@ -40,14 +50,19 @@ def after_loss(
 ) -> Formation:
     """The largest power of two of the workers that are left: those that are ahead first, then by rank.
 
+    One of the trial's own node is always among them, and becomes rank 0.
+
     Args:
+        left: those that can go on; not all of them are guests.
         ranks: the workers of the group that was.
         done: exchanges finished, by worker; they differ by one at most.
     """
     order = {worker.id: rank for rank, worker in enumerate(ranks)}
-    by_rank = sorted(left, key=lambda worker: order.get(worker.id, len(order)))
+    by_rank = sorted(left, key=lambda worker: (worker.node != "", order.get(worker.id, len(order))))
     size = 1 << (len(left).bit_length() - 1)
-    chosen = {worker.id for worker in sorted(by_rank, key=lambda worker: -done[worker.id])[:size]}
+    ahead = sorted(by_rank, key=lambda worker: -done[worker.id])
+    first = next(worker for worker in ahead if not worker.node)
+    chosen = {worker.id for worker in [first, *(w for w in ahead if w is not first)][:size]}
     new_ranks = tuple(worker for worker in by_rank if worker.id in chosen)
     furthest = max(done[worker.id] for worker in left)
     return Formation(

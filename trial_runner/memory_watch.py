@@ -21,9 +21,9 @@ def over_limit(workers: Iterable[WorkerProcess]) -> list[tuple[WorkerProcess, st
     found = []
     for worker in workers:
         limit_gib = None if worker.launch is None else worker.launch.memory_gib
-        if limit_gib is None or worker.pid is None:
+        if limit_gib is None:
             continue
-        used_gib = used_memory_gib(worker.pid, limit_gib)
+        used_gib = worker.memory_gib(limit_gib)
         if used_gib > limit_gib:
             text = (
                 f"a worker used {used_gib:.2f} GiB, more than memory_gib={limit_gib:g} allows: raise it, or use less "

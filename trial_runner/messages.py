@@ -21,7 +21,7 @@ Verdict = Literal["continue", "pause", "stop"]
 class Slot:
     """One worker's devices: GPU ids (empty: CPU only), the share of each in (0, 1], CPUs.
 
-    `node` says where, in a pool of several nodes; a node's agent does not look at it.
+    `node` says where, in a pool of several nodes.
     """
 
     gpus: tuple[str, ...] = ()
@@ -66,6 +66,8 @@ class FailAt:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchTrial:
     """Start, or resume, trial `number`, with one worker a slot.
+
+    The node of the first slot is the trial's home: its agent has it, and workers elsewhere join those at home.
 
     `metric`, `direction` and `value_from`: the first objective, so that the checkpoint of the best epoch is kept.
     `other_metrics`: the further objectives, which a function may return too.
@@ -168,8 +170,22 @@ class ForgetStudy:
     study: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeetNode:
+    """Another node of the pool, and where its agent takes in workers of this node's trials (`guest_house.py`).
+
+    `token`: what they are let in for.
+    """
+
+    node: str
+    host: str
+    port: int
+    token: str = field(repr=False)
+
+
 Instruction = (
     PrepareStudy | LaunchTrial | ResizeTrial | AnswerReport | AnswerSuggestion | PauseTrial | KillTrial | ForgetStudy
+    | MeetNode
 )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..errors import ShoalError
 from .archive import unpack
+from .guest_house import GuestHouse, HasFileno
 from .messages import (
     AnswerReport,
     AnswerSuggestion,
@@ -21,16 +22,17 @@ from .messages import (
     Instruction,
     KillTrial,
     LaunchTrial,
+    MeetNode,
     PauseTrial,
     Prepared,
     PrepareStudy,
     ResizeTrial,
     RunnerEvent,
 )
+from .neighbours import Neighbours
 from .process_record import ProcessRecords
 from .study_room import StudyRoom, never_started
 from .study_setup import StudySetup
-from .wire import Channel
 
 LOG_CHECK_S = 1.0
 """How often sizes of logs are looked at: what a trial can print in a second is the most a log exceeds its limit by."""
@@ -42,9 +44,10 @@ class NodeAgent:
     Args:
         data_dir: the data directory, whose journal the caller has locked: what an earlier program left running
             there is killed.
+        node, host: this node's name, and the address that the others reach it by; "": there are no others.
     """
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, *, node: str = "", host: str = "") -> None:
         import psutil
 
         self._data_dir = data_dir.resolve()
@@ -57,7 +60,21 @@ class NodeAgent:
         self._refused: dict[str, str] = {}  # studies whose code could not be unpacked, and why
         self._leaving: list[StudyRoom] = []
         self._events: list[RunnerEvent] = []
+        self._neighbours = Neighbours(node if host else "", host)
+        self._house = None
+        if host:
+            self._house = GuestHouse(node, host, self._rooms, watch=self._watch, unwatch=self._unwatch)
         self._logs_checked_at = time.monotonic()
+
+    @property
+    def door(self) -> MeetNode | None:
+        """How other nodes' agents reach this one; None: they cannot."""
+        return None if self._house is None else self._house.door
+
+    @property
+    def guests_of(self) -> list[str]:
+        """Trials of other nodes that have workers here, as `study#number`."""
+        return [] if self._house is None else self._house.trials
 
     def now(self) -> float:
         return time.time()
@@ -77,6 +94,10 @@ class NodeAgent:
                 room = self._rooms.get(instruction.study)
                 if room is not None:
                     room.kill_trial(instruction.number, instruction.generation, instruction.reason)
+                if self._house is not None:
+                    self._house.send_away(instruction.study, instruction.number, instruction.generation)
+            case MeetNode():
+                self._neighbours.meet(instruction)
             case ForgetStudy():
                 self._forget(instruction.study)
             case AnswerReport():
@@ -98,6 +119,8 @@ class NodeAgent:
 
     def next_due_s(self) -> float | None:
         times = [at for room in self._rooms.values() if (at := room.next_at()) is not None]
+        if self._house is not None and (at := self._house.next_at()) is not None:
+            times.append(at)
         if self._rooms:
             times.append(self._logs_checked_at + LOG_CHECK_S)
         if self._events:
@@ -109,6 +132,8 @@ class NodeAgent:
             key.data()
         for room in self._rooms.values():
             self._events += room.turn()
+        if self._house is not None:
+            self._house.turn()
         if time.monotonic() >= self._logs_checked_at + LOG_CHECK_S:
             self._logs_checked_at = time.monotonic()
             for room in self._rooms.values():
@@ -118,6 +143,8 @@ class NodeAgent:
         return events
 
     def close(self) -> None:
+        if self._house is not None:
+            self._house.close()
         for study in list(self._rooms):
             self._forget(study)
         for room in self._leaving:
@@ -150,7 +177,7 @@ class NodeAgent:
         )
         return StudyRoom(
             setup, standby=prepare.standby, records=self._records, memory_mib=self._memory_mib,
-            watch=self._watch, unwatch=self._unwatch,
+            neighbours=self._neighbours, watch=self._watch, unwatch=self._unwatch,
         )
 
     def _forget(self, study: str) -> None:
@@ -166,10 +193,10 @@ class NodeAgent:
         if crew is not None:
             crew.tell(kind, **fields)
 
-    def _watch(self, channel: Channel, hear: Callable[[], None]) -> None:
+    def _watch(self, channel: HasFileno, hear: Callable[[], None]) -> None:
         self._selector.register(channel.fileno(), selectors.EVENT_READ, hear)
 
-    def _unwatch(self, channel: Channel) -> None:
+    def _unwatch(self, channel: HasFileno) -> None:
         """Fine for one that is not watched, or closed."""
         if channel.fileno() >= 0 and channel.fileno() in self._selector.get_map():
             self._selector.unregister(channel.fileno())

@@ -49,9 +49,9 @@ class Pulses:
         found = []
         quiet: dict[int, float] = {}
         for worker in workers:
-            if worker.beat_at is None or now - worker.beat_at < 2 * BEAT_S or worker.pid is None:
+            if worker.beat_at is None or now - worker.beat_at < 2 * BEAT_S:
                 continue
-            used_s = processor_s(worker.pid)
+            used_s = worker.processor_s()
             quiet[worker.id] = self._quiet.get(worker.id, used_s)
             if now - worker.beat_at >= SILENT_S and used_s <= quiet[worker.id]:
                 found.append(worker)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import os
-import sys
 from typing import Any
 
 import torch
@@ -13,17 +12,16 @@ from torch._C._distributed_c10d import PrefixStore, Store, TCPStore
 
 from .group import PeerLost
 from .link import Link
-from .mesh import connect_all
+from .mesh import Places, connect_all
 from .socket_group import SocketGroup
+from .store_keeper import LOOPBACK
+from .wire import Message
 
 CONNECTING = datetime.timedelta(seconds=10)
 """For a store that listens already: longer only when its process is dying."""
 
 ALL_REDUCE = datetime.timedelta(seconds=60)
 """All workers come to an all-reduce at once: they have exchanged their losses just before."""
-
-LOOPBACK_DEVICE = "lo" if sys.platform == "linux" else "lo0"
-
 
 class Rendezvous:
     """One worker's way to the store.
@@ -35,21 +33,25 @@ class Rendezvous:
     def __init__(self, link: Link, trial: str) -> None:
         self._link = link
         self._trial = trial
-        self._stores: dict[int, Store] = {}
+        self._stores: dict[tuple[str, int], Store] = {}
+        self._host = ""
 
-    def form(self, port: int, formation: int, rank: int, world_size: int) -> SocketGroup:
-        """Form a group with those that were ordered to.
+    def form(self, order: Message) -> SocketGroup:
+        """Form a group with those that were ordered to (`Formation.orders`).
 
         Raises:
             PeerLost: the agent called it off, another worker has gone, or the store has.
         """
+        interrupt = CalledOff(self._link, order["formation"])
+        places = Places(nodes=order["nodes"], host=order["host"])
         try:
-            store = self._store(port)
+            store = self._store(order["store_host"] or LOOPBACK, order["port"])
         except RuntimeError as error:
             gone = str(error)
         else:
-            peers = connect_all(store, formation, rank, world_size, lambda: self._ask_agent(formation))
-            return SocketGroup(rank, peers)
+            self._host = places.host
+            peers = connect_all(store, order["formation"], order["rank"], places, interrupt)
+            return SocketGroup(order["rank"], peers, interrupt)
         raise PeerLost(gone)
 
     def torch_group(self, formation: int, rank: int, world_size: int) -> Any:
@@ -58,7 +60,7 @@ class Rendezvous:
         Raises:
             PeerLost: another worker has gone.
         """
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK_DEVICE)  # all are on one node
+        os.environ["GLOO_SOCKET_IFNAME"] = device_of(self._host or LOOPBACK)
         (store,) = self._stores.values()
         try:
             distributed.init_process_group(
@@ -71,13 +73,38 @@ class Rendezvous:
             return distributed.group.WORLD
         raise PeerLost(gone)
 
-    def _ask_agent(self, formation: int) -> None:
-        while (off := self._link.try_receive("called_off")) is not None:
-            if off["formation"] == formation:
-                raise PeerLost("the agent called the meeting off")
+    def _store(self, host: str, port: int) -> Store:
+        if (host, port) not in self._stores:
+            store = TCPStore(host, port, timeout=CONNECTING, wait_for_workers=False)
+            self._stores = {(host, port): PrefixStore(self._trial, store)}
+        return self._stores[host, port]
 
-    def _store(self, port: int) -> Store:
-        if port not in self._stores:
-            store = TCPStore("127.0.0.1", port, timeout=CONNECTING, wait_for_workers=False)
-            self._stores = {port: PrefixStore(self._trial, store)}
-        return self._stores[port]
+
+class CalledOff:
+    """Implements `mesh.Interrupt`: the agent has said that a group is no more, or will not come about."""
+
+    def __init__(self, link: Link, formation: int) -> None:
+        self._link = link
+        self._formation = formation
+
+    def fileno(self) -> int:
+        return self._link.fileno()
+
+    def look(self) -> None:
+        while (off := self._link.try_receive("called_off")) is not None:
+            if off["formation"] == self._formation:
+                raise PeerLost("the agent called the group off")
+
+
+def device_of(host: str) -> str:
+    """The network device that has an address, for gloo.
+
+    Raises:
+        PeerLost: none has it any more.
+    """
+    import psutil
+
+    for device, addresses in psutil.net_if_addrs().items():
+        if any(address.address.partition("%")[0] == host for address in addresses):
+            return str(device)
+    raise PeerLost(f"no network device has the address {host}")

@@ -1,4 +1,4 @@
-"""A group of CPU workers on one node.
+"""A group of CPU workers.
 
 Sums run in one order for every size of group, neighbours first: worker r adds what r ^ 1 has, then what r ^ 2 has, and
 so on. Buffers that are large for their group go by recursive halving and an all-gather (Thakur, Rabenseifner and Gropp
@@ -6,7 +6,8 @@ so on. Buffers that are large for their group go by recursive halving and an all
 of halving, because the tree must pair neighbours first. Small ones are exchanged whole: fewer messages, the same
 additions, the same bits.
 
-Who waits for a worker that has died finds its socket closed; silent ones are found by the agent's heartbeat.
+Who waits for a worker that has died finds its socket closed. Silent ones are found by the agent's heartbeat, and the
+agent tells those that wait: a node that is cut off closes nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 import torch
 
 from .flats import Flats
-from .mesh import Peers, close_all, exchange
+from .mesh import Interrupt, Peers, close_all, exchange
 
 Json = Any  # a JSON value: the one named boundary where the type is open
 
@@ -36,13 +37,15 @@ class SocketGroup:
 
     Args:
         peers: connections with all others (`mesh.connect_all`).
+        interrupt: looked at while others are waited for.
     """
 
-    def __init__(self, rank: int, peers: Peers) -> None:
+    def __init__(self, rank: int, peers: Peers, interrupt: Interrupt | None = None) -> None:
         self.rank = rank
         self.world_size = len(peers) + 1
         assert self.world_size & (self.world_size - 1) == 0, f"{self.world_size} workers are no power of two"
         self._peers = peers
+        self._interrupt = interrupt
         self._inbox = torch.empty(0, dtype=torch.uint8)
         self._theirs: Flats | None = None
 
@@ -105,12 +108,12 @@ class SocketGroup:
     def send(self, tensors: Sequence[torch.Tensor], to: int) -> None:
         """Send 1-d tensors to one worker that awaits as many, of the same sizes and types."""
         for tensor in tensors:
-            exchange(self._peers[to], _bytes(tensor), self._peers[to], NOTHING)
+            exchange(self._peers[to], _bytes(tensor), self._peers[to], NOTHING, self._interrupt)
 
     def receive(self, tensors: Sequence[torch.Tensor], source: int) -> None:
         """Fill 1-d tensors with what one worker sends."""
         for tensor in tensors:
-            exchange(self._peers[source], NOTHING, self._peers[source], _bytes(tensor))
+            exchange(self._peers[source], NOTHING, self._peers[source], _bytes(tensor), self._interrupt)
 
     def leave(self) -> None:
         """End this membership, which those who wait for this worker notice; it may join another group."""
@@ -145,7 +148,7 @@ class SocketGroup:
     def _exchange(self, sent: torch.Tensor, received: torch.Tensor, distance: int) -> None:
         """Send to the partner and receive from it, at once."""
         partner = self._peers[self.rank ^ distance]
-        exchange(partner, _bytes(sent), partner, _bytes(received))
+        exchange(partner, _bytes(sent), partner, _bytes(received), self._interrupt)
 
     def _add(self, mine: torch.Tensor, theirs: torch.Tensor, distance: int) -> None:
         """`mine` becomes the sum, the lower rank's part first (it decides the bits of a NaN)."""

@@ -1,10 +1,8 @@
-"""Everything a node keeps for one study: its code, its fork server, workers that stand by, workers that run trials."""
+"""Everything a node keeps for one study: workers (`workshop.py`), the crews of its trials, guests of others."""
 
 from __future__ import annotations
 
-import os
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,25 +10,16 @@ from pathlib import Path
 from .crew import Crew
 from .crew_watch import CrewWatch
 from .deadlines import Deadlines
-from .descent import group_alive, kill_group
-from .fork_server import ForkServer
+from .guest_house import HasFileno, Stay
+from .guest_worker import GuestWorker
 from .logs import checkpoints_dir, rotate_if_large, trial_dir
 from .messages import Ended, Json, LaunchTrial, Prepared, ResizeTrial, RunnerEvent, Slot, Started
+from .neighbours import Neighbours
 from .process_record import ProcessRecords
+from .pulse import BEAT_S
 from .study_setup import StudySetup
-from .wire import Channel
-from .worker_environment import KEEP, server_environment
 from .worker_process import WorkerProcess
-
-SERVER_LOG = "code.log"
-
-MAX_SERVER_DEATHS = 3
-"""Deaths of a study's fork server in a row, no trial having ended well in between, until the study is given up: then
-it is the code that kills it. One alone may be the machine's memory killer."""
-
-ORPHANS_S = 2.0
-"""How long the groups of a dead server are waited for. They die within milliseconds; a container whose first process
-reaps nothing keeps them as zombies for ever, and then waiting says nothing."""
+from .workshop import Watch, Workshop
 
 EXIT_GRACE_S = 30.0
 """How long a worker may take from its trial's last word to its exit: `atexit` functions may have much to upload."""
@@ -43,44 +32,37 @@ class StudyRoom:
         setup: what its workers know.
         standby: how many forked workers wait for their trial.
         records: where process groups are written down.
+        memory_mib: the machine's memory.
+        neighbours: the nodes on which its trials may have guests.
         watch: called with every channel that is to be waited on, and what to call when it has something.
         unwatch: called before a channel is closed.
-        memory_mib: the machine's memory.
     """
 
     def __init__(
-        self, setup: StudySetup, *, standby: int, records: ProcessRecords, memory_mib: float,
-        watch: Callable[[Channel, Callable[[], None]], None], unwatch: Callable[[Channel], None],
+        self, setup: StudySetup, *, standby: int, records: ProcessRecords, memory_mib: float, neighbours: Neighbours,
+        watch: Watch, unwatch: Callable[[HasFileno], None],
     ) -> None:
         self._setup = setup
-        self._standby = standby
-        self._records = records
         self._memory_mib = memory_mib
+        self._neighbours = neighbours
         self._watch, self._unwatch = watch, unwatch
-        self._workers: dict[int, WorkerProcess] = {}
-        self._idle: deque[WorkerProcess] = deque()
+        self._workers: dict[int, WorkerProcess] = {}  # those of trials, here and elsewhere
+        self._stays: dict[int, Stay] = {}  # by worker: it belongs to a trial of another node
         self._crews: dict[tuple[int, int], Crew] = {}  # by the trial's number and generation
         self._keeper: WorkerProcess | None = None
-        self._store_port: int | None = None
         self._watching = CrewWatch()
-        self._orphans: dict[int, float] = {}  # worker → until when its group is waited for, its server having died
         self._limits: Deadlines[int] = Deadlines()
         self._events: list[RunnerEvent] = []
-        self._left_behind: list[int] = []
-        self._count = 0
-        self._server_deaths = 0
-        self._broken = ""
-        self._ready = False
-        self._topping_up = False
-        self._setup_file = setup.write()
-        self._server = self._start_server()
+        self._workshop = Workshop(
+            setup, standby=standby, records=records, employer=self, watch=watch, unwatch=unwatch
+        )
 
     # --- what the head asks ----------------------------------------------------------------------------
 
     def launch(self, launch: LaunchTrial) -> None:
         """Give a trial to a worker that stands by, or to a new one."""
-        if self._broken:
-            self._events.append(never_started(launch, self._broken))
+        if self.broken:
+            self._events.append(never_started(launch, self.broken))
             return
         if self._setup.entry["kind"] != "trial":  # only these functions know of several workers
             memory_gib = None if launch.memory_gib is None else launch.memory_gib * len(launch.slots)
@@ -114,124 +96,155 @@ class StudyRoom:
     # --- what crews ask (`Quarters`) -------------------------------------------------------------------
 
     def recruit(self, launch: LaunchTrial, place: Mapping[str, Json]) -> WorkerProcess:
-        """Give a worker that stands by, or a new one, its part of a trial."""
-        worker = self._idle.popleft() if self._idle else self._new_worker()
-        study_dir = Path(self._setup.study_dir)
-        folder = trial_dir(study_dir, launch.number)
-        inherits = None if launch.parent is None else checkpoints_dir(trial_dir(study_dir, launch.parent))
+        """Give a worker that stands by, or a new one, its part of a trial; on the node of its slot."""
+        folder = trial_dir(self.study_dir, launch.number)
+        inherits = None if launch.parent is None else checkpoints_dir(trial_dir(self.study_dir, launch.parent))
+        here = self.is_here(launch.slots[0])
+        worker = self._workshop.take() if here else self._new_guest(launch)
         try:
             worker.assign(launch, folder, inherits, time.monotonic(), place)
         except OSError:
-            self._idle.appendleft(worker)
+            if here:
+                self._workshop.take_back(worker)
             raise
-        self._topping_up = True
+        self._workers[worker.id] = worker
         return worker
 
     def kill(self, worker: WorkerProcess) -> None:
-        self._server.kill(worker.id)
+        if isinstance(worker, GuestWorker):
+            worker.channel.send("kill")
+        else:
+            self._workshop.kill(worker)
 
     def hurry(self, worker: WorkerProcess) -> None:
         self._limits.set(worker.id, time.monotonic() + EXIT_GRACE_S)
 
     def store_port(self) -> int | None:
-        if self._keeper is None:
-            self._keeper = self._new_worker()
-            self._keeper.channel.send("assign", store=True)
-        return self._store_port
+        if self._keeper is None or self._workshop.is_orphan(self._keeper):
+            self._keeper = self._workshop.make()
+            self._keeper.channel.send("assign", store=self.host)
+        return self._keeper.store_port
 
-    def leave(self) -> None:
-        """Let go of everything; `has_left` or `wait` tell when it has gone."""
-        self._left_behind = [self._server.pid, *(w.pid for w in self._workers.values() if w.pid is not None)]
-        for worker in list(self._workers.values()):
-            self._forget(worker)
-        self._unwatch(self._server.channel)
-        self._server.leave()
+    @property
+    def host(self) -> str:
+        return self._neighbours.host
 
-    def has_left(self) -> bool:
-        """Has the server ended, and with it everything it started?"""
-        if not self._server.has_ended():
-            return False
-        for pid in self._left_behind:
-            self._records.remove(pid)
-        return True
+    def is_here(self, slot: Slot) -> bool:
+        return self._neighbours.is_here(slot)
 
-    def wait(self) -> None:
-        """Until `has_left`."""
-        self._server.wait()
-        self.has_left()
+    # --- what trials of other nodes ask (`guest_house.Room`) --------------------------------------------
+
+    @property
+    def study_dir(self) -> Path:
+        return Path(self._setup.study_dir)
+
+    @property
+    def broken(self) -> str:
+        return self._workshop.broken
+
+    def lodge(self, stay: Stay) -> WorkerProcess:
+        worker = self._workshop.take()
+        self._stays[worker.id] = stay
+        return worker
+
+    # --- what the workshop tells (`Employer`) -----------------------------------------------------------
+
+    def prepared(self, *, ok: bool, note: str) -> None:
+        self._events.append(Prepared(study=self._setup.study, ok=ok, note=note))
+
+    def heard(self, worker: WorkerProcess) -> None:
+        if worker.id in self._stays:
+            self._stays[worker.id].pass_on(worker)
+        elif worker is self._keeper:
+            self._hear_keeper(worker)
+        else:
+            self._hear_member(worker)
+        if worker.channel.closed:
+            self._unwatch(worker.channel)  # the workshop tells when the process has gone
+
+    def gone(self, worker: WorkerProcess, status: int | None, peak_mib: int) -> None:
+        if not worker.channel.closed:
+            self.heard(worker)  # what it said before it ended
+        if worker.id in self._stays:
+            self._stays.pop(worker.id).gone(status, peak_mib)
+        elif worker.launch is not None:
+            self._finish(worker, status, peak_mib)
+        self._forget(worker)
+
+    def given_up(self, why: str) -> None:
+        """Trials that wait for a worker will not start."""
+        for key, crew in list(self._crews.items()):
+            if not any(self._workshop.is_orphan(worker) for worker in crew.workers):
+                self._events.append(never_started(crew.launch, why))
+                del self._crews[key]
+                for worker in crew.workers:
+                    self._forget(worker)
+        for worker in self._workshop.workers:
+            if worker.launch is None and not self._workshop.is_orphan(worker):
+                self._forget(worker)
 
     # --- what happens ------------------------------------------------------------------------------------
 
     def turn(self) -> list[RunnerEvent]:
         """Do what is due; what has happened since the last call."""
-        for worker_id in self._limits.due(time.monotonic()):
+        now = time.monotonic()
+        for worker_id in self._limits.due(now):
             self._end_late(worker_id)
-        self._bury_orphans()
-        self._watching.look(time.monotonic(), self._crews.values())
-        self._server.flush()
-        for worker in self._workers.values():
+        for guest in self._guests():
+            guest.keep_up(now)
+            self._see_off(guest, now)
+        self._watching.look(now, self._crews.values())
+        for worker in [*self._workshop.workers, *self._guests()]:
             if worker.channel.unsent:
                 worker.channel.flush()
-        if self._topping_up:  # after the assignments have gone out: they are what somebody waits for
-            self._topping_up = False
-            self._top_up()
+        self._workshop.turn()
         events, self._events = self._events, []
         return events
 
     def next_at(self) -> float | None:
         """When (`time.monotonic`) `turn` has something to do though nobody said anything."""
-        soon = self._orphans or self._topping_up or self._events or self._server.unsent
-        if soon or any(worker.channel.unsent for worker in self._workers.values()):
+        guests = self._guests()
+        unsent = any(worker.channel.unsent for worker in [*self._workshop.workers, *guests])
+        if self._events or self._workshop.is_busy or unsent:
             return time.monotonic() + 0.005
         times = [self._limits.next_at(), self._watching.next_at(self._crews.values())]
+        if guests:
+            times.append(time.monotonic() + BEAT_S)
         return min((at for at in times if at is not None), default=None)
 
     def rotate_logs(self) -> None:
         """Cut the logs that have grown too large."""
-        for worker in self._workers.values():
-            if worker.launch is not None:
+        for worker in self._workshop.workers:
+            if worker.log.name:
                 rotate_if_large(worker.log)
+
+    # --- leaving ------------------------------------------------------------------------------------------
+
+    def leave(self) -> None:
+        """Let go of everything; `has_left` or `wait` tell when it has gone."""
+        self._workshop.leave()
+        for worker in [*self._workshop.workers, *self._guests()]:
+            self._forget(worker)
+
+    def has_left(self) -> bool:
+        """Has everything ended that was started here?"""
+        return self._workshop.has_left()
+
+    def wait(self) -> None:
+        """Until `has_left`."""
+        self._workshop.wait()
 
     # --- inside ------------------------------------------------------------------------------------------
 
-    def _start_server(self) -> ForkServer:
-        environment, removed = server_environment(os.environ)
-        log = Path(self._setup.study_dir) / SERVER_LOG
-        if removed:
-            with log.open("a") as file:
-                file.write(f"not in the workers' environment: {', '.join(removed)} ({KEEP} lets names through)\n")
-        self._keeper = self._store_port = None  # it went with the former server
-        server = ForkServer(self._setup_file, log, environment)
-        self._records.add(server.pid)
-        self._watch(server.channel, self._hear_server)
-        self._ready = False
-        self._server = server
-        self._top_up()
-        return server
-
-    def _top_up(self) -> None:
-        while len(self._idle) < self._standby and not self._broken:
-            self._idle.append(self._new_worker())
-
-    def _new_worker(self) -> WorkerProcess:
-        self._count += 1
-        worker = WorkerProcess(self._count, self._server.fork(self._count))
-        self._workers[worker.id] = worker
-        self._watch(worker.channel, lambda: self._hear_worker(worker))
-        return worker
-
-    def _hear_worker(self, worker: WorkerProcess) -> None:
+    def _hear_member(self, worker: WorkerProcess) -> None:
+        """A worker of a trial has said something."""
         try:
             said = worker.events()
         except ValueError as error:
             worker.end_with("cancelled", f"the worker sent what is no message of a worker: {error}")
-            self._server.kill(worker.id)
+            self.kill(worker)
             self._unwatch(worker.channel)
             return
-        if worker.channel.closed:
-            self._unwatch(worker.channel)  # the server tells when the process has gone
-        if worker is self._keeper:
-            self._hear_keeper(worker)
         if worker.launch is None:
             return
         self._events += self._crew_of(worker).hear(worker, said, worker.about_group())
@@ -240,10 +253,17 @@ class StudyRoom:
             self._limits.set(worker.id, time.monotonic() + limit_s)
         if worker.takes_another:
             self._finish(worker, None)
+            del self._workers[worker.id]
             worker.release()
-            self._idle.append(worker)
+            self._workshop.take_back(worker)
         elif worker.has_ended:
             self._limits.set(worker.id, time.monotonic() + EXIT_GRACE_S)
+
+    def _hear_keeper(self, keeper: WorkerProcess) -> None:
+        keeper.events()
+        if keeper.store_port is not None:
+            for crew in self._crews.values():
+                crew.on_store(keeper.store_port)
 
     def _finish(self, worker: WorkerProcess, status: int | None, peak_mib: int = 0) -> None:
         """Tell the end of a worker's trial."""
@@ -251,88 +271,11 @@ class StudyRoom:
         ended = worker.ended(status, peak_mib, self._memory_mib)
         rotate_if_large(worker.log)
         if ended.outcome != "failed":
-            self._server_deaths = 0
+            self._workshop.work_goes_well()
         crew = self._crew_of(worker)
         self._events += crew.gone(worker, ended)
         if not crew.workers:
             del self._crews[crew.launch.number, crew.launch.generation]
-
-    def _hear_server(self) -> None:
-        for message in self._server.receive():
-            match message["kind"]:
-                case "ready":
-                    self._on_ready(ok=message["ok"], note=message["note"])
-                case "forked":
-                    worker = self._workers.get(message["worker"])
-                    if worker is not None:
-                        worker.pid = message["pid"]
-                        self._records.add(message["pid"])
-                case "exited":
-                    self._records.remove(message["pid"])
-                    worker = self._workers.get(message["worker"])
-                    if worker is not None:
-                        self._on_gone(worker, message["status"], message["peak_mib"])
-        if self._server.channel.closed:
-            self._on_server_death()
-
-    def _on_ready(self, *, ok: bool, note: str) -> None:
-        self._ready = True
-        self._events.append(Prepared(study=self._setup.study, ok=ok, note=note))
-        if not ok:
-            self._give_up(note)
-
-    def _on_gone(self, worker: WorkerProcess, status: int | None, peak_mib: int) -> None:
-        """Nothing of a worker is left."""
-        if not worker.channel.closed:
-            self._hear_worker(worker)  # what it said before it ended
-        if worker.launch is not None:
-            self._finish(worker, status, peak_mib)
-        if worker is self._keeper:
-            self._keeper = self._store_port = None  # the next group gets a new one
-        self._forget(worker)
-
-    def _on_server_death(self) -> None:
-        """Its workers die with it; the next ones get a new server."""
-        self._unwatch(self._server.channel)
-        how = self._server.how_it_ended()
-        self._records.remove(self._server.pid)
-        self._server.leave()
-        self._server_deaths += 1
-        until = time.monotonic() + ORPHANS_S
-        for worker in list(self._workers.values()):
-            if worker.pid is not None:
-                kill_group(worker.pid)
-                self._orphans[worker.id] = until
-            else:
-                self._on_gone(worker, None, 0)
-        self._idle.clear()
-        if not self._ready or self._server_deaths >= MAX_SERVER_DEATHS:
-            doing = "running trials" if self._ready else "importing the code"
-            note = f"the fork server died while {doing} ({how})"
-            self._events.append(Prepared(study=self._setup.study, ok=False, note=note))
-            self._give_up(note)
-        else:
-            self._start_server()
-
-    def _give_up(self, why: str) -> None:
-        """No worker can be had: trials that wait for one will not start."""
-        self._broken = why
-        for key, crew in list(self._crews.items()):
-            if not any(worker.id in self._orphans for worker in crew.workers):
-                self._events.append(never_started(crew.launch, why))
-                del self._crews[key]
-        for worker in [worker for worker in self._workers.values() if worker.id not in self._orphans]:
-            self._forget(worker)
-
-    def _bury_orphans(self) -> None:
-        for worker_id, until in list(self._orphans.items()):
-            worker = self._workers.get(worker_id)
-            if worker is None or worker.pid is None:
-                del self._orphans[worker_id]
-            elif not group_alive(worker.pid) or time.monotonic() > until:
-                del self._orphans[worker_id]
-                self._records.remove(worker.pid)
-                self._on_gone(worker, None, 0)
 
     def _end_late(self, worker_id: int) -> None:
         worker = self._workers.get(worker_id)
@@ -340,7 +283,7 @@ class StudyRoom:
             return
         crew = self._crew_of(worker)
         if worker.has_ended or crew.is_over:
-            self._server.kill(worker.id)
+            self.kill(worker)
         else:
             limit_s = crew.launch.time_limit_s
             crew.end_with("timeout", f"its time limit of {limit_s:g} s was over")
@@ -349,16 +292,33 @@ class StudyRoom:
         assert worker.launch is not None, "it has a trial"
         return self._crews[worker.launch.number, worker.launch.generation]
 
-    def _hear_keeper(self, keeper: WorkerProcess) -> None:
-        self._store_port = keeper.store_port
-        if self._store_port is not None:
-            for crew in self._crews.values():
-                crew.on_store(self._store_port)
+    def _new_guest(self, launch: LaunchTrial) -> GuestWorker:
+        guest = GuestWorker(self._workshop.next_number(), launch, self._neighbours.of(launch.slots[0]))
+        self._watch(guest.channel, lambda: self._hear_guest(guest))
+        return guest
+
+    def _guests(self) -> list[GuestWorker]:
+        return [worker for worker in self._workers.values() if isinstance(worker, GuestWorker)]
+
+    def _hear_guest(self, guest: GuestWorker) -> None:
+        self._hear_member(guest)
+        self._see_off(guest, time.monotonic())
+
+    def _see_off(self, guest: GuestWorker, now: float) -> None:
+        """Take note of a guest that has gone."""
+        if guest.is_gone(now):
+            status, peak_mib = guest.exit or (None, 0)
+            if guest.launch is not None:
+                self._finish(guest, status, peak_mib)
+            self._forget(guest)
 
     def _forget(self, worker: WorkerProcess) -> None:
+        self._workshop.forget(worker)
         self._workers.pop(worker.id, None)
-        if worker in self._idle:
-            self._idle.remove(worker)
+        if worker.id in self._stays:
+            self._stays.pop(worker.id).gone(None, 0)
+        if worker is self._keeper:
+            self._keeper = None  # the next group gets a new one
         worker.release()
         self._unwatch(worker.channel)
         worker.channel.close()

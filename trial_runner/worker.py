@@ -40,7 +40,7 @@ def serve(end: socket, setup: StudySetup, import_error: BaseException | None = N
         if "store" in assignment:
             from .store_keeper import keep_store
 
-            keep_store(link)
+            keep_store(link, assignment["store"])
         while _run_trial(link, setup, assignment, import_error):
             assignment = link.receive("assign")
         atexit._run_exitfuncs()  # the interpreter is not wound down: that takes torch 0.1 s, and nobody waits for it

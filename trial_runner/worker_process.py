@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Literal
 
 from .logs import LOG_NAME, checkpoints_dir
+from .memory_watch import used_memory_gib
 from .messages import Ended, Json, LaunchTrial, Reported, RunnerEvent, Started, SuggestionAsked, Warned
+from .pulse import processor_s
 from .shards import MOST_SPLIT
 from .wire import Channel, Message
 
@@ -20,10 +22,10 @@ LARGE_SHARE_OF_MEMORY = 0.5
 the largest process."""
 
 
-EndedFor = Literal["cancelled", "timeout", "memory"]
-"""Why the agent ends a trial."""
+EndedFor = Literal["cancelled", "timeout", "memory", "lost"]
+"""Why the agent ends a worker."""
 
-FAILURES = {"timeout": "TIMEOUT", "memory": "OOM"}
+FAILURES = {"timeout": "TIMEOUT", "memory": "OOM", "lost": "LOST"}
 
 
 class WorkerProcess:
@@ -36,6 +38,10 @@ class WorkerProcess:
         self.id = number
         self.channel = channel
         self.pid: int | None = None
+        self.node = ""
+        """The other node that it runs on; "": it is on the agent's own."""
+        self.host = ""
+        """The address of that node."""
         self.launch: LaunchTrial | None = None
         self.log = Path()
         self.started_at: float | None = None
@@ -104,6 +110,14 @@ class WorkerProcess:
     def takes_another(self) -> bool:
         """Has its trial ended in a way that lets it stay?"""
         return self._ended is not None and self._ended.get("again") is True
+
+    def processor_s(self) -> float:
+        """Seconds of processor time that it has used."""
+        return 0.0 if self.pid is None else processor_s(self.pid)
+
+    def memory_gib(self, limit_gib: float) -> float:
+        """What it uses, with all that it has started; up to `limit_gib` a quicker measure will do."""
+        return 0.0 if self.pid is None else used_memory_gib(self.pid, limit_gib)
 
     def events(self) -> list[RunnerEvent]:
         """What its trial has said since the last call.
@@ -190,7 +204,7 @@ class WorkerProcess:
             why, reason = self._end_reason
             outcome, failure = ("cancelled", None) if why == "cancelled" else ("failed", FAILURES[why])
         else:
-            failure, reason = _unsaid_end(status, peak_mib, memory_mib)
+            failure, reason = self._unsaid_end(status, peak_mib, memory_mib)
         return Ended(
             study=self.launch.study, number=self.launch.number, generation=self.launch.generation, outcome=outcome,
             reason=reason, value=value, failure=failure, phases_s=self._phases_s(),
@@ -202,6 +216,19 @@ class WorkerProcess:
         assert self.launch is not None
         return self.launch.split < MOST_SPLIT and not self._has_reported
 
+    def _unsaid_end(self, status: int | None, peak_mib: int, memory_mib: float) -> tuple[str, str]:
+        """Failure and reason of a worker that ended without a word."""
+        if status is None:
+            return "LOST", "its fork server died, and the worker with it"
+        if status >= 0:
+            return "BUG", f"the process left with exit status {status} without returning (os._exit?)"
+        reason = f"the worker was killed by {signal.Signals(-status).name}"
+        if status == -signal.SIGKILL and peak_mib > LARGE_SHARE_OF_MEMORY * memory_mib:
+            reason += (
+                f", probably for memory: it had {peak_mib / 1024:.1f} of the machine's {memory_mib / 1024:.1f} GiB"
+            )
+        return "LOST", reason
+
     def _phases_s(self) -> dict[str, float]:
         """Where the time went, as far as the worker could still tell."""
         if self.started_at is None:
@@ -210,18 +237,6 @@ class WorkerProcess:
         if self._ended is None:
             return {"start": start_s, "user": time.monotonic() - self.started_at}
         return {**self._ended["phases_s"], "start": start_s}
-
-
-def _unsaid_end(status: int | None, peak_mib: int, memory_mib: float) -> tuple[str, str]:
-    """Failure and reason of a worker that ended without a word."""
-    if status is None:
-        return "LOST", "its fork server died, and the worker with it"
-    if status >= 0:
-        return "BUG", f"the process left with exit status {status} without returning (os._exit?)"
-    reason = f"the worker was killed by {signal.Signals(-status).name}"
-    if status == -signal.SIGKILL and peak_mib > LARGE_SHARE_OF_MEMORY * memory_mib:
-        reason += f", probably for memory: it had {peak_mib / 1024:.1f} of the machine's {memory_mib / 1024:.1f} GiB"
-    return "LOST", reason
 
 
 def _checked_ending(message: Message) -> Message:

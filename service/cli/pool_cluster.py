@@ -200,7 +200,8 @@ def _write(states: list[dict[str, Any]], output: str | None) -> None:
         {
             "node": state["node"], "gpus": state.get("gpus"), "cpus": state.get("cpus"),
             "model": state.get("device_model"), "held by": state["holder"] or "nobody",
-            "trials": " ".join(state.get("trials", ())), "draining": "yes" if state.get("draining") else "no",
+            "trials": " ".join([*state.get("trials", ()), *(f"{name} (guest)" for name in state.get("guests_of", ()))]),
+            "draining": "yes" if state.get("draining") else "no",
         }
         for state in states
     ]  # fmt: skip

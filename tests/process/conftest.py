@@ -30,14 +30,15 @@ PATIENCE_S = 60.0  # a test that waits longer than this has failed; on a loaded 
 
 
 class Node:
-    """A node agent, and everything it has said."""
+    """A node agent, and everything it has said; `others` are agents that are to run meanwhile."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str = "") -> None:
         self.folder = folder
         self.project = folder / "project"
         self.project.mkdir(parents=True, exist_ok=True)
         self.study_dir = folder / "data" / "studies" / "s"
-        self.agent = NodeAgent(folder / "data")
+        self.agent = NodeAgent(folder / "data", node=name, host="127.0.0.1" if name else "")
+        self.others: list[Node] = []
         self.seen: list[RunnerEvent] = []
         self._unread: deque[RunnerEvent] = deque()
 
@@ -64,8 +65,11 @@ class Node:
 
     def turn(self) -> list[RunnerEvent]:
         """Wait for something to happen, a second at most."""
-        due_s = self.agent.next_due_s()
-        select.select(self.agent.waitables(), [], [], 1.0 if due_s is None else min(due_s, 1.0))
+        agents = [self.agent, *(other.agent for other in self.others)]
+        due_s = min((at for agent in agents if (at := agent.next_due_s()) is not None), default=1.0)
+        select.select([fd for agent in agents for fd in agent.waitables()], [], [], min(due_s, 1.0))
+        for other in self.others:
+            other.seen += other.agent.drain()
         events = self.agent.drain()
         self.seen += events
         return events

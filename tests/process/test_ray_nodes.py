@@ -10,6 +10,7 @@ from shoal.search.events import Event, TrialAssigned, TrialReported
 from shoal.search.study_state import StudyState
 from shoal.service.cli.study_file import load_studies
 from shoal.service.cluster_place import RayPlace
+from shoal.service.gpu_leases import LOGICAL
 from shoal.service.places import ThisMachine
 from shoal.service.running import run_studies
 from shoal.tests.ray_cluster import RayCluster, ray_cluster
@@ -47,7 +48,7 @@ def train(trial):
         trial.report(score=float(weights.double().sum()), norm=float(weights.norm()))
 
 study = shoal.Study(space=Space(lr=Float(1e-3, 1e-1, log=True), other=Categorical(["a", "b"])), train=train,
-                    maximize="score", trials=LAST + 1, strategy="random", workers=(1, 2), seed=5, name="bits")
+                    maximize="score", trials=LAST + 1, strategy="random", workers={workers}, seed=5, name="bits")
 """
 
 
@@ -60,16 +61,18 @@ def cluster() -> Iterator[RayCluster]:
 class Mischief:
     """Kills a node and adds one, then freezes another, and lets it wake up once it has been given up.
 
-    Each happens at a report, in the middle of somebody's training. The study's last trial may end when the added node
-    and the frozen one are in the pool.
+    Each happens at a report, in the middle of somebody's training: the node killed is the last that the trial has, the
+    node frozen its first. The study's last trial may end when the added node and the frozen one are in the pool.
     """
 
-    def __init__(self, cluster: RayCluster, may_end: Path, *, kill_at: int, freeze_at: int) -> None:
+    def __init__(self, cluster: RayCluster, may_end: Path, *, gpus: int, kill_at: int, freeze_at: int) -> None:
         self._cluster = cluster
+        self._gpus = gpus
         self._may_end = may_end
         self._kill_at, self._freeze_at = kill_at, freeze_at
         self._reports = 0
-        self._on: dict[int, str] = {}
+        self._on: dict[int, list[str]] = {}
+        self.most_nodes = 0
         self.killed = self.frozen = self.joined = ""
         self.gone: list[str] = []
         self.up: list[str] = []
@@ -77,16 +80,17 @@ class Mischief:
     def watch(self, state: StudyState, event: Event) -> None:
         """Called after each event."""
         if isinstance(event, TrialAssigned):
-            self._on[event.number] = event.node
+            self._on[event.number] = nodes = [gpu.removeprefix(LOGICAL).rpartition("-")[0] for gpu in event.gpus]
+            self.most_nodes = max(self.most_nodes, len(set(nodes)))
         if not isinstance(event, TrialReported):
             return
         self._reports += 1
         if self._reports >= self._kill_at and not self.killed:
-            self.killed = self._on[event.number]
+            self.killed = self._on[event.number][-1]
             self._cluster.kill(self.killed)
-            self.joined = self._cluster.add(gpus=2)
-        elif self._reports >= self._freeze_at and not self.frozen and self._on[event.number] != self.killed:
-            self.frozen = self._on[event.number]
+            self.joined = self._cluster.add(gpus=self._gpus)
+        elif self._reports >= self._freeze_at and not self.frozen and self.killed not in self._on[event.number]:
+            self.frozen = self._on[event.number][0]
             self._cluster.freeze(self.frozen)
 
     def told(self, text: str) -> None:
@@ -106,24 +110,32 @@ def rows(results: Any) -> dict[int, Any]:
     return {row["number"]: (row["state"], row["config"], row["curve"]) for row in results.trials}
 
 
-def test_nodes_die_freeze_and_join_and_no_bit_changes(cluster: RayCluster, tmp_path: Path) -> None:
-    file, may_end = tmp_path / "project" / "bits.py", tmp_path / "may-end"
+@pytest.mark.parametrize(
+    ("workers", "gpus", "models", "spans"),
+    [("(1, 2)", 2, ("fast", "fast", "slow"), 1), ("2", 1, ("fast", "fast", "fast", "fast"), 2)],
+    ids=["on one node each", "over two nodes each"],
+)
+def test_nodes_die_freeze_and_join_and_no_bit_changes(
+    cluster: RayCluster, tmp_path: Path, workers: str, gpus: int, models: tuple[str, ...], spans: int
+) -> None:
+    file, may_end = tmp_path / "project" / f"bits_{spans}.py", tmp_path / "may-end"
     file.parent.mkdir()
-    file.write_text(STUDY.format(may_end=str(may_end)))
+    file.write_text(STUDY.format(may_end=str(may_end), workers=workers))
     may_end.touch()
     here, there = tmp_path / "here", tmp_path / "there"
     studies = load_studies(file)
     (expected,) = run_studies(studies, data=here, place=ThisMachine(studies, here, 2), notice=lambda text: None)
     may_end.unlink()
 
-    for model in ("fast", "fast", "slow"):
-        cluster.add(gpus=2, model=model)
-    mischief = Mischief(cluster, may_end, kill_at=6, freeze_at=14)
+    for model in models:
+        cluster.add(gpus=gpus, model=model)
+    mischief = Mischief(cluster, may_end, gpus=gpus, kill_at=6, freeze_at=14)
     place = RayPlace(cluster.address, there)
     (found,) = run_studies(studies, data=there, place=place, observers=[mischief.watch], notice=mischief.told)
 
     assert {state for state, _, _ in rows(expected).values()} == {"completed"}
     assert rows(found) == rows(expected)
+    assert mischief.most_nodes == spans
     assert {mischief.killed, mischief.frozen} <= set(mischief.gone)
     assert {mischief.joined, mischief.frozen} <= set(mischief.up)
     stored = list((there / "studies" / "bits" / "trials").glob("*/checkpoints/*/READY"))

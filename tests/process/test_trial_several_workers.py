@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from shoal.tests.unit.trial import trainings
-from shoal.tests.unit.trial.trial_rig import differences
+from shoal.tests.models.trial import trainings
+from shoal.tests.models.trial.trial_rig import differences
 
 PROGRAM = """
 import os, sys, traceback
@@ -18,17 +18,17 @@ from datetime import timedelta
 from pathlib import Path
 import torch
 import torch.distributed as dist
-from shoal.tests.unit.trial import trainings
-from shoal.tests.unit.trial.trial_rig import run, run_in_pieces
+from shoal.tests.models.trial import trainings
+from shoal.tests.models.trial.trial_rig import run, run_in_pieces
 from shoal.trial_runner.flats import Flats
-from shoal.trial_runner.mesh import connect_all
+from shoal.trial_runner.mesh import Places, connect_all
 from shoal.trial_runner.socket_group import SocketGroup
 
 folder = Path(sys.argv[1])
 
 def work(k, rank):
     store = dist.FileStore(str(folder / f"store{k}"), k)
-    group = SocketGroup(rank, connect_all(store, 1, rank, k, lambda: None))
+    group = SocketGroup(rank, connect_all(store, 1, rank, Places(nodes=[""] * k)))
     ends = {"sums": sums(group)}
     for train in trainings.ALL:
         whole = run(train, folder / f"{k}" / train.__name__, shards=4, group=group)

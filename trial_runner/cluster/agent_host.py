@@ -87,7 +87,7 @@ class AgentHost:
         self._studies: dict[str, PrepareStudy] = {}
         self._mirror: Mirror | None = None
         self._arriving: dict[tuple[str, int], list[Instruction]] = {}  # told to trials whose files are on their way
-        self._agent: NodeAgent
+        self._agent = self._new_agent()
         self._thread = threading.Thread(target=self._live, name="shoal-agent", daemon=True)
         self._thread.start()
 
@@ -166,6 +166,7 @@ class AgentHost:
                 "holder": None if holder is None else holder.text, "draining": self._draining,
                 "head_silent_s": None if holder is None else round(silent_s, 1),
                 "trials": sorted(f"{trial.study}#{trial.number}" for trial in self._ledger.trials),
+                "guests_of": self._agent.guests_of,
             }  # fmt: skip
 
     # --- the agent's thread -----------------------------------------------------------------------------
@@ -177,7 +178,6 @@ class AgentHost:
             self._gone()
 
     def _work(self) -> None:
-        self._agent = NodeAgent(self._data_dir)
         while not self._over:
             due_s = self._agent.next_due_s()
             timeout_s = LOOK_S if due_s is None else min(due_s, LOOK_S)
@@ -210,7 +210,9 @@ class AgentHost:
             self._heard_at = time.monotonic()
             self._ledger.hand_over()
             self._lock.notify_all()
-            return Welcome(session=self._session, facts=self.facts, trials=self._ledger.trials)
+            return Welcome(
+                session=self._session, facts=self.facts, door=self._agent.door, trials=self._ledger.trials
+            )
 
     def _perform(self, instructions: Sequence[Instruction]) -> None:
         for instruction in instructions:
@@ -313,9 +315,12 @@ class AgentHost:
             self._mirror = None
         self._studies.clear()
         self._arriving.clear()
-        self._agent = NodeAgent(self._data_dir)
+        self._agent = self._new_agent()
         with self._lock:
             self._ledger = Ledger()
+
+    def _new_agent(self) -> NodeAgent:
+        return NodeAgent(self._data_dir, node=self.facts.node, host=self.facts.host)
 
     # --- inside -----------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from ..messages import (
     Instruction,
     KillTrial,
     LaunchTrial,
+    MeetNode,
     NodeDraining,
     NodeEvent,
     NodeJoined,
@@ -39,10 +40,11 @@ busy importing, ten."""
 
 @dataclass(slots=True)
 class NodeEntry:
-    """A node whose agent is this head's. `awaits`: studies it has not prepared yet; `joined`: the head knows it;
-    `draining`: a person wants it to be empty."""
+    """A node whose agent is this head's. `door`: where it takes in workers of others' trials; `awaits`: studies it has
+    not prepared yet; `joined`: the head knows it; `draining`: a person wants it to be empty."""
 
     facts: NodeFacts
+    door: MeetNode | None = None
     awaits: set[str] = field(default_factory=set)
     joined: bool = False
     draining: bool = False
@@ -198,7 +200,8 @@ class ClusterRunner:
 
     def _arrived(self, node: str, welcome: Welcome) -> None:
         self._refused.pop(node, None)
-        self._nodes[node] = NodeEntry(facts=welcome.facts)
+        self._nodes[node] = NodeEntry(facts=welcome.facts, door=welcome.door)
+        self._introduce(node)
         if self._is_settled:  # later than the head's start: nobody waits for what it still runs
             for trial in welcome.trials:
                 self._kill_unknown(node, trial)
@@ -297,6 +300,14 @@ class ClusterRunner:
         entry.awaits.add(prepare.study)
         room = len(entry.facts.gpus) or entry.facts.cpus
         self._watchers.post(node, replace(prepare, standby=max(min(prepare.standby, room), 1)))
+
+    def _introduce(self, node: str) -> None:
+        """Have it and all others know how to reach each other."""
+        new = self._nodes[node]
+        for name, other in self._nodes.items():
+            if name != node and other.door is not None and new.door is not None:
+                self._watchers.post(name, new.door)
+                self._watchers.post(node, other.door)
 
     def _kill_unknown(self, node: str, trial: RunningTrial) -> None:
         reason = "nobody waits for it any more"

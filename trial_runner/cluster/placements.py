@@ -1,7 +1,8 @@
 """Which trial is on which node: what passes between the head and the agents is looked up, and checked, here. Pure.
 
-A trial's workers are on one node. When the policy has it go over to another, it is paused where it is, launched there
-under the same generation from what it saved, and the head hears of a resize: from its side nothing else happened.
+A trial has a home, the node of its first slot, whose agent has it; what it has on other nodes are guests, of whom that
+agent takes care. When the policy takes its home from it, it is paused there, launched where its first slot is then,
+under the same generation, from what it saved, and the head hears of a resize: from its side nothing else happened.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from ..messages import (
     Ended,
     ForgetStudy,
     Instruction,
+    KillTrial,
     LaunchTrial,
+    MeetNode,
     PauseTrial,
     PrepareStudy,
     Reported,
@@ -39,7 +42,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """A trial on its node. `step`: its last report; `move`: the order under which it goes over to another node;
+    """A trial on its home `node`. `step`: its last report; `move`: the order under which it goes over to another;
     `came_from`: the old one, once it has let go of that, at `let_go_at` (None: not yet). Times are `time.monotonic`."""
 
     launch: LaunchTrial
@@ -67,21 +70,14 @@ class Placements:
     # --- from the head --------------------------------------------------------------------------------
 
     def launch(self, launch: LaunchTrial, nodes: Collection[str], now: float) -> Outcome:
-        """A trial starts on the node of its first slot. Slots elsewhere are given back at once: the head hears that
-        the trial goes on without them."""
+        """A trial starts on the node of its first slot."""
         node = launch.slots[0].node
         if node not in nodes:
             return Outcome(events=(lost(launch, f"node {node} has just gone"),))
-        own = tuple(slot for slot in launch.slots if slot.node == node)
-        own = own[: 1 << (len(own).bit_length() - 1)]
-        events: tuple[RunnerEvent, ...] = ()
-        if own != launch.slots:
-            events = (_resized(launch, 0, own, ok=True, reason=f"a trial's workers are on one node, {node}"),)
-            launch = replace(launch, slots=own)
         self._placed[launch.study, launch.number] = Placed(
-            launch=launch, node=node, slots=own, launched_at=now, step=launch.reported_step
+            launch=launch, node=node, slots=launch.slots, launched_at=now, step=launch.reported_step
         )
-        return Outcome(posts=((node, launch),), events=events)
+        return Outcome(posts=((node, launch),))
 
     def adopt(self, node: str, trial: RunningTrial, now: float) -> None:
         """A trial of a former head."""
@@ -91,11 +87,11 @@ class Placements:
 
     def tell(self, told: Instruction, nodes: Collection[str]) -> Outcome:
         """Anything else that the head says of a trial; dropped if that is no more, or of a past generation."""
-        assert not isinstance(told, PrepareStudy | ForgetStudy), "they are about a study"
+        assert not isinstance(told, PrepareStudy | ForgetStudy | MeetNode), "they are about no trial"
         placed = self._placed.get((told.study, told.number))
         if placed is None or placed.launch.generation != told.generation:
             return Outcome()
-        if not isinstance(told, ResizeTrial) or {slot.node for slot in told.slots} == {placed.node}:
+        if not isinstance(told, ResizeTrial) or placed.node in {slot.node for slot in told.slots}:
             return Outcome(posts=((placed.node, told),))
         return self._begin_move(placed, told, nodes)
 
@@ -134,23 +130,27 @@ class Placements:
         return Outcome(events=(event,))
 
     def lose(self, node: str, reason: str) -> Outcome:
-        """The node is gone: so are its trials."""
-        gone = [key for key, placed in self._placed.items() if placed.node == node]
+        """The node is gone: so are the trials whose home it was, and their guests on other nodes. Trials that had
+        guests there are told by their own agents."""
+        why = f"node {node} is gone: {reason}"
+        gone = [self._placed.pop(key) for key, placed in list(self._placed.items()) if placed.node == node]
         return Outcome(
-            events=tuple(lost(self._placed.pop(key).launch, f"node {node} is gone: {reason}") for key in gone)
-        )
+            posts=tuple(
+                (other, _kill(placed.launch, why))
+                for placed in gone for other in sorted({slot.node for slot in placed.slots} - {node})
+            ),
+            events=tuple(lost(placed.launch, why) for placed in gone),
+        )  # fmt: skip
 
     # --- moves ----------------------------------------------------------------------------------------
 
     def _begin_move(self, placed: Placed, order: ResizeTrial, nodes: Collection[str]) -> Outcome:
-        launch, where = placed.launch, {slot.node for slot in order.slots}
+        launch, home = placed.launch, order.slots[0].node
         why_not = ""
-        if len(where) > 1:
-            why_not = "a trial's workers are on one node"
-        elif placed.move is not None:
+        if placed.move is not None:
             why_not = "it is moving already"
-        elif not where <= set(nodes):
-            why_not = f"node {where.pop()} has just gone"
+        elif home not in nodes:
+            why_not = f"node {home} has just gone"
         if why_not:
             return Outcome(events=(_resized(launch, order.resize, placed.slots, ok=False, reason=why_not),))
         placed = self._placed[launch.study, launch.number] = replace(placed, move=order)
@@ -187,6 +187,10 @@ def lost(launch: LaunchTrial, why: str) -> Ended:
         study=launch.study, number=launch.number, generation=launch.generation, outcome="failed", reason=why,
         failure="LOST",
     )
+
+
+def _kill(launch: LaunchTrial, why: str) -> KillTrial:
+    return KillTrial(study=launch.study, number=launch.number, generation=launch.generation, reason=why)
 
 
 def _resized(

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from ..messages import Instruction, LaunchTrial, RunnerEvent, Slot
+from ..messages import Instruction, LaunchTrial, MeetNode, RunnerEvent, Slot
 
 
 class AgentSilent(Exception):
@@ -26,7 +26,10 @@ class AgentDead(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFacts:
-    """What a node offers. Memory in GiB; `gpu_memory_gib` is that of its largest GPU, 0: not known."""
+    """What a node offers. Memory in GiB; `gpu_memory_gib` is that of its largest GPU, 0: not known.
+
+    `host`: the address by which the other nodes reach it, "": none does.
+    """
 
     node: str
     gpus: tuple[str, ...]
@@ -34,6 +37,7 @@ class NodeFacts:
     memory_gib: float
     device_model: str
     gpu_memory_gib: float = 0.0
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,10 +78,12 @@ class RunningTrial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Welcome:
-    """The agent is the caller's; `trials`: what it runs, or has events of that nobody has taken in."""
+    """The agent is the caller's; `trials`: what it runs, or has events of that nobody has taken in; `door`: where it
+    takes in workers of other nodes' trials."""
 
     session: int
     facts: NodeFacts
+    door: MeetNode | None = None
     trials: tuple[RunningTrial, ...] = ()
 
 

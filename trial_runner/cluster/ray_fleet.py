@@ -15,6 +15,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -59,9 +60,8 @@ class RayAgent:
         self._actor = ray.get_runtime_context().current_actor
         base = os.environ.get(AGENT_DIR) or os.path.join(tempfile.gettempdir(), f"shoal-agents-{os.getuid()}")
         self._data_dir = Path(base) / node
-        self._host = AgentHost(
-            facts_of(node, gpus, cpus, model), self._data_dir, lease_s=lease_s, stay=stay, gone=self._gone
-        )
+        facts = replace(facts_of(node, gpus, cpus, model), host=str(ray.util.get_node_ip_address()))  # type: ignore[no-untyped-call]
+        self._host = AgentHost(facts, self._data_dir, lease_s=lease_s, stay=stay, gone=self._gone)
 
     def facts(self) -> NodeFacts:
         return self._host.facts

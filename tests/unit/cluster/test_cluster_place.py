@@ -45,14 +45,21 @@ def request(k_min: int, k_max: int, gpus: Any = 1, cpus: int = 0) -> Request:
 def test_a_trial_asks_for_no_more_than_the_largest_node_has(
     tmp_path: Path, wanted: Request, nodes: tuple[int, ...], k_max: int
 ) -> None:
-    assert place(tmp_path, *nodes).limited(wanted, "s").k_max == k_max
+    assert place(tmp_path, *nodes).limited(wanted, "s", spans=False).k_max == k_max
+
+
+def test_over_several_nodes_it_may_ask_for_what_they_have_together(tmp_path: Path) -> None:
+    wanted = request(8, 64)
+    assert place(tmp_path, 4, 2, 2).limited(wanted, "s", spans=True) == wanted
+    with pytest.raises(PoolError, match="8 workers of 1 GPU on nodes of one device model"):
+        place(tmp_path, 4, 2).limited(wanted, "s", spans=True)
 
 
 def test_what_fits_no_node_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     with pytest.raises(PoolError, match="8 workers of 1 GPU on one node"):
-        place(tmp_path, 4, 4).limited(request(8, 8), "s")
+        place(tmp_path, 4, 4).limited(request(8, 8), "s", spans=False)
     with pytest.raises(PoolError, match="no node has that much"):
-        place(tmp_path, 2).limited(request(1, 1, gpus=3), "s")
+        place(tmp_path, 2).limited(request(1, 1, gpus=3), "s", spans=False)
 
 
 def test_the_devices_are_those_of_all_nodes(tmp_path: Path) -> None:
@@ -74,14 +81,3 @@ def test_where_studies_run(tmp_path: Path) -> None:
         place_of([], tmp_path, store="s3://bucket")
     with pytest.raises(SpecError, match="its nodes say what they have"):
         place_of([], tmp_path, ray="head:6379", logical_gpus=2)
-
-
-@pytest.mark.parametrize("address", ["head", "ray://head:10001", ":6379", "head:port"])
-def test_what_is_no_address_is_said_at_once(tmp_path: Path, address: str) -> None:
-    with pytest.raises(PoolError, match="HOST:PORT"), RayPlace(address, tmp_path):
-        pass
-
-
-def test_an_address_where_nobody_is_is_said_within_seconds(tmp_path: Path) -> None:
-    with pytest.raises(PoolError, match="no Ray cluster is at"), RayPlace("127.0.0.1:1", tmp_path):
-        pass

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from shoal.trial_runner.cluster.placements import Outcome, Placements
 from shoal.trial_runner.messages import (
     Ended,
@@ -108,18 +110,18 @@ def test_a_node_that_goes_while_a_trial_is_on_its_way_to_it() -> None:
 
 def test_what_cannot_be_moved_stays() -> None:
     made = table("a")
-    for refused in (order("a", "b"), order("c")):
-        (resized,) = made.tell(refused, NODES).events
-        assert isinstance(resized, Resized)
-        assert (resized.ok, resized.resize, resized.slots) == (False, 5, slots("a"))
+    (resized,) = made.tell(order("c"), NODES).events
+    assert isinstance(resized, Resized)
+    assert (resized.ok, resized.resize, resized.slots) == (False, 5, slots("a"))
     made.tell(order("b"), NODES)
     (resized,) = made.tell(order("b", resize=6), NODES).events
     assert isinstance(resized, Resized) and (resized.ok, resized.resize) == (False, 6)
 
 
-def test_a_resize_on_its_own_node_is_the_agents() -> None:
+@pytest.mark.parametrize("places", ["aa", "ab", "ba"])
+def test_a_resize_that_leaves_its_home_is_the_agents(places: str) -> None:
     made = table("a")
-    wanted = order("a", "a")
+    wanted = order(*places)
     assert made.tell(wanted, NODES) == Outcome(posts=(("a", wanted),))
     done = Resized(
         study="s", number=0, generation=2, resize=5, ok=True, slots=wanted.slots, stall_s=0.1, reason="1 to 2 workers"
@@ -127,14 +129,31 @@ def test_a_resize_on_its_own_node_is_the_agents() -> None:
     assert made.hear("a", done, NODES, now=1.0) == Outcome(events=(done,))
 
 
-def test_slots_on_other_nodes_are_given_back_at_once() -> None:
+def test_a_trial_over_several_nodes_is_at_home_on_the_first() -> None:
     made = Placements()
-    outcome = made.launch(launch("a", "a", "a", "b"), NODES, now=0.0)
-    ((node, launched),) = outcome.posts
-    assert node == "a" and isinstance(launched, LaunchTrial)
-    assert launched.slots == slots("a", "a")
-    (resized,) = outcome.events
-    assert isinstance(resized, Resized) and (resized.resize, resized.slots) == (0, slots("a", "a"))
+    wanted = launch("b", "a", "a", "c")
+    assert made.launch(wanted, NODES, now=0.0) == Outcome(posts=(("b", wanted),))
+    assert made.hear("b", report(1), NODES, now=1.0).events == (report(1),)
+    assert made.hear("a", report(2), NODES, now=1.0) == Outcome(), "guests report to their home"
+
+
+def test_when_its_home_is_lost_its_guests_are_sent_away() -> None:
+    made = table("a", "b", "c", "b")
+    assert made.lose("c", "silent") == Outcome(), "its agent notices, and says with what it goes on"
+    outcome = made.lose("a", "silent")
+    (end,) = outcome.events
+    assert isinstance(end, Ended) and end.failure == "LOST"
+    assert [node for node, _ in outcome.posts] == ["b", "c"]
+    assert all(isinstance(told, KillTrial) and told.generation == 2 for _, told in outcome.posts)
+
+
+def test_a_trial_whose_home_is_taken_from_it_moves_with_its_guests() -> None:
+    made = table("a", "b")
+    ((node, pause),) = made.tell(order("b", "c"), NODES).posts
+    assert node == "a" and isinstance(pause, PauseTrial)
+    ((node, again),) = made.hear("a", ended(reason=pause.reason), NODES, now=2.0).posts
+    assert node == "b" and isinstance(again, LaunchTrial)
+    assert again.slots == slots("b", "c") and again.moved
 
 
 def test_a_past_generation_is_told_nothing_and_heard_of_nothing() -> None:

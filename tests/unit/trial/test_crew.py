@@ -48,6 +48,7 @@ class Rooms:
     def recruit(self, launch: LaunchTrial, place: Mapping[str, Any]) -> WorkerProcess:
         worker = WorkerProcess(len(self.recruited), Wire())  # type: ignore[arg-type]
         worker.launch = launch
+        worker.node = launch.slots[0].node
         self.recruited.append(worker)
         self.places.append(place)
         return worker
@@ -61,14 +62,19 @@ class Rooms:
     def store_port(self) -> int | None:
         return self.port
 
+    host = ""
+
+    def is_here(self, slot: Slot) -> bool:
+        return not slot.node
+
 
 class Trial:
-    """A crew of k workers that have formed their group."""
+    """A crew of k workers that have formed their group, and guests on other nodes that have been called."""
 
-    def __init__(self, k: int, port: int | None = PORT) -> None:
+    def __init__(self, k: int, port: int | None = PORT, guests: str = "") -> None:
         self.rooms = Rooms()
         self.rooms.port = port
-        self.crew = Crew(LAUNCH, (Slot(),) * k, self.rooms)
+        self.crew = Crew(LAUNCH, (Slot(),) * k + tuple(Slot(node=node) for node in guests), self.rooms)
         self.formation = 0
         if k > 1 and port is not None:
             self.formed(*range(k))
@@ -233,3 +239,56 @@ def test_one_that_is_waited_for_is_watched_though_it_is_the_last() -> None:
     trial.formation += 1
     trial.says(0, "formed", formation=2, stall_s=0.1)
     assert not trial.crew.is_several
+
+
+def with_guests(k: int, guests: str) -> Trial:
+    """A trial whose guests have joined those of its own node."""
+    trial = Trial(k, guests=guests)
+    for guest in range(k, k + len(guests)):
+        trial.says(guest, "ready")
+    assert trial.formed(*range(k + len(guests))) == [], "it was launched with them"
+    return trial
+
+
+def test_guests_join_those_at_home() -> None:
+    trial = with_guests(2, "bc")
+    assert [place["arrives"] for place in trial.rooms.places] == [False, False, True, True]
+    order = trial.wire(0).last("resize")
+    assert (order["nodes"], order["joiners"]) == (["", "", "b", "c"], (2, 3))
+
+
+def test_guests_that_do_not_come_are_given_back() -> None:
+    trial = Trial(1, guests="b")
+    (resized,) = trial.dies(1)
+    assert isinstance(resized, Resized) and (resized.resize, resized.slots) == (0, (Slot(),))
+
+
+def test_rank_0_is_at_home_though_a_guest_is_ahead() -> None:
+    trial = with_guests(2, "bb")
+    trial.dies(0)
+    for worker, completed in ((1, 7), (2, 8), (3, 8)):
+        trial.says(worker, "lost", completed=completed)
+    orders = {worker: trial.wire(worker).last("recover") for worker in (1, 2, 3)}
+    assert {worker: order["rank"] for worker, order in orders.items()} == {1: 0, 2: 1, 3: None}
+    assert (orders[1]["holder"], orders[1]["behind"]) == (1, (0,))
+
+
+def test_guests_alone_do_not_go_on() -> None:
+    trial = with_guests(1, "b")
+    trial.dies(0)
+    assert trial.rooms.killed == [1]
+    (ended,) = trial.dies(1)
+    assert isinstance(ended, Ended) and ended.failure == "LOST"
+
+
+def test_it_does_not_leave_its_home_by_a_resize() -> None:
+    trial = with_guests(1, "b")
+    order = ResizeTrial(study="s", number=3, generation=1, resize=9, slots=(Slot(node="b"),))
+    (resized,) = trial.crew.resize(order)
+    assert isinstance(resized, Resized) and not resized.ok and "own node" in resized.reason
+
+
+def test_all_are_told_of_a_loss_that_closes_no_connection() -> None:
+    trial = with_guests(1, "b")
+    trial.dies(1)
+    assert trial.wire(0).last("called_off") == {"formation": 1}
