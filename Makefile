@@ -12,7 +12,8 @@ demo: setup  ## Run the digits study (30 trials, ASHA) to its end, in two minute
 	$(BIN)/python -m shoal run examples/digits_mlp.py --trials 30 --data $(DEMO)
 
 test: lint  ## Linters, types, layers, then every test folder within its own time
-	$(BIN)/python -m pytest -q tests/unit --session-timeout=120
+	$(BIN)/python -m pytest -q tests/unit -p no:hypothesispytest --session-timeout=120
+	$(BIN)/python -m pytest -q tests/models --session-timeout=600
 	$(BIN)/python -m pytest -q tests/property --session-timeout=600
 	$(BIN)/python -m pytest -q tests/contract --session-timeout=600
 	$(BIN)/python -m pytest -q tests/layout --session-timeout=600

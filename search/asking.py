@@ -10,6 +10,7 @@ from .events import AskAnswered, Source, TrialDecided, TrialInfeasible, TrialPro
 from .instructions import Ask
 from .misfits import misfit
 from .offering import offer, offer_freed, withdraw
+from .reproducible import may_ask
 from .seeds import ask_seed
 from .spec import Json
 from .strategies.port import Proposal
@@ -116,16 +117,19 @@ def ask_ahead(state: StudyState, turn: Turn, room: int) -> None:
     queued = state.startable
     low = queued < max(LOW_WATER, room + 1)
     n = room + 1 - queued if state.uses_history else BLOCK * low
+    if state.uses_history and state.spec.reproducible is not None:
+        n = min(n, 1) if may_ask(state) else 0
     if left is not None:
         n = min(n, left)
     if n <= 0:
         return
+    first_number = len(state.trials)
     ask = Ask(
         ask=state.next_ask,
-        first_number=len(state.trials),
+        first_number=first_number,
         n=n,
-        results=state.untold_results(),
-        pending=state.pending_trials(),
+        results=state.untold_results(first_number),
+        pending=state.pending_trials(first_number),
         seed=ask_seed(state.spec.seed, state.next_ask),
     )
     state.begin_ask(ask)

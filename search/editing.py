@@ -22,6 +22,7 @@ def edit(before: StudySpec, after: StudySpec) -> StudySpec:
         "seed": (before.seed, after.seed),
         "value": (before.value_from, after.value_from),
         "shards": (before.max_shards, after.max_shards),
+        "reproducible": (before.reproducible, after.reproducible),
     }
     for what, (old, new) in fixed.items():
         if old != new:

@@ -106,7 +106,7 @@ def _verdict(state: StudyFold, turn: Turn) -> tuple[EndState, str]:
         return ("completed" if time_is_up(state, turn.at) else "stopped"), state.reason
     limit_s = (state.spec.budget.gpu_hours or 0.0) * 3600
     if limit_s and state.gpu_s >= limit_s:
-        return "completed", f"its {limit_s / 3600:g} GPU-hours are used: {state.gpu_s / 3600:.4g}"
+        return "completed", f"its {limit_s / 3600:.4g} GPU-hours are used: {state.gpu_s / 3600:.4g}"
     if state.budget_left == 0:
         return "completed", f"all {state.spec.budget.trials} trials are done"
     return "completed", f"the strategy has nothing more to propose (trials so far: {len(state.trials)})"

@@ -104,6 +104,25 @@ class CommandDone(Event):
     effect: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteWritten(Event):
+    """A person's note on the study (`number` None) or on a trial. It replaces the former one; "" takes it away."""
+
+    text: str
+    by: str
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagsChanged(Event):
+    """A person's tags on the study (`number` None) or on a trial: some more, some no longer."""
+
+    added: Sequence[str]
+    removed: Sequence[str]
+    by: str
+    number: int | None = None
+
+
 # --- proposals -----------------------------------------------------------------------------------
 
 

@@ -20,12 +20,14 @@ from .events import (
     FailureKind,
     HeadOpened,
     HistoryBorrowed,
+    NoteWritten,
     StudyCreated,
     StudyEdited,
     StudyEnded,
     StudyPaused,
     StudyResumed,
     StudyStopping,
+    TagsChanged,
     TrialAssigned,
     TrialDecided,
     TrialEnded,
@@ -37,6 +39,7 @@ from .events import (
     TrialSuggested,
 )
 from .judging import Ending, ending, lost, stopped
+from .remarks import ASIDES, change_tags, write_note
 from .spec import StudySpec
 from .transitions import Cause, TrialStatus, follow
 from .trial_record import TrialRecord
@@ -51,9 +54,10 @@ class StudyFold(EndedTrials):
         Raises:
             JournalError: the event cannot follow those before it.
         """
-        if type(event) is not HeadOpened:
-            self.active_s = self.active_until(event.at)
-        self.last_at = event.at
+        if type(event) not in ASIDES:
+            if type(event) is not HeadOpened:
+                self.active_s = self.active_until(event.at)
+            self.last_at = event.at
         self.last_seq = seq
         self.freed = None
         took_effect = _FOLDS[type(event)](self, event)
@@ -280,6 +284,7 @@ class StudyFold(EndedTrials):
         parent = None if record.parent is None else self.trials.get(record.parent)
         end = ending(record, event, self.spec, parent)
         record.approximate |= event.approximate
+        record.returned = record.status is TrialStatus.RUNNING and event.outcome == "completed"
         record.split *= 2 if end.cause is Cause.SPLIT else 1
         self._end(record, end, event.at, event.reason)
         return True
@@ -367,6 +372,8 @@ _FOLDS: dict[type[Event], Callable[[StudyFold, Any], bool]] = {
     StudyStopping: StudyFold._stopping,
     StudyEnded: StudyFold._ended,
     CommandDone: StudyFold._command_done,
+    NoteWritten: write_note,
+    TagsChanged: change_tags,
     Enqueued: StudyFold._enqueued,
     HistoryBorrowed: StudyFold._borrowed,
     TrialProposed: StudyFold._proposed,

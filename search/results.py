@@ -31,6 +31,7 @@ def result_of(record: TrialRecord, config: Configuration | None, original: Trial
         curve=_curve(shown),
         cost_s=record.run_s,
         failure=None if record.failure is None else record.failure.value,
+        returned=record.returned,
         attrs=record.attrs,
         flat=dict(record.flat),
         domains=dict(record.domains),

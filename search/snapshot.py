@@ -7,7 +7,7 @@ from .spec import Json, StudySpec
 from .transitions import TrialStatus
 from .trial_record import TrialRecord
 
-FORMAT = 2
+FORMAT = 3
 """Raised whenever the fold would make something else of the same events; snapshots of another format are not used."""
 
 _PLAIN = (
@@ -28,6 +28,7 @@ _PLAIN = (
     "user_failures",
     "forgiven_failures",
     "stale_events",
+    "note",
 )
 
 
@@ -38,6 +39,7 @@ def to_json(state: StudyFold) -> Json:
         "spec": state.spec.to_json(),
         **{name: getattr(state, name) for name in _PLAIN},
         "phases_s": dict(state.phases_s),
+        "tags": list(state.tags),
         "ended": list(state.ended),
         "front": list(state.front),
         "enqueued": [[key, config] for key, config in state.enqueued],
@@ -68,6 +70,7 @@ def restore(state: StudyFold, body: Json, seq: int) -> None:
         setattr(state, name, body[name])
     state.last_seq = seq
     state.phases_s = dict(body["phases_s"])
+    state.tags = tuple(body["tags"])
     state.ended = list(body["ended"])
     state.front = list(body["front"])
     state.enqueued = [(key, config) for key, config in body["enqueued"]]

@@ -13,6 +13,7 @@ from math import inf, isfinite, isnan
 from typing import Any, Literal, Self
 
 from ..errors import SpecError
+from .reproducible import check_reproducible
 
 Json = Any  # a JSON value: the one named boundary where the type is open
 
@@ -237,7 +238,8 @@ class StudySpec:
     `space` is the space's JSON tree, None for a define-by-run Optuna objective. `code` is the content hash
     (sha256, hex) of the archived project, "" for a study without files. `shards` is V's upper bound
     (None: `max_workers`). `value_from` says which reported value a trial is judged by at its end; with several
-    objectives all are read from the same report, and "best" is the best of the first.
+    objectives all are read from the same report, and "best" is the best of the first. `reproducible`: trial n is
+    proposed from the results of trials below n minus this, whatever the timing (None: from all that there are by then).
     """
 
     name: str
@@ -257,6 +259,7 @@ class StudySpec:
     priority: int = 0
     weight: float = 1.0
     constraints: tuple[OutcomeConstraint, ...] = ()
+    reproducible: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not NAME.fullmatch(self.name):
@@ -278,6 +281,7 @@ class StudySpec:
             _check_count("shards", self.shards, low=1)
         if not isinstance(self.reuse_workers, bool):
             raise SpecError(f"reuse_workers={self.reuse_workers!r} is neither True nor False.", "Use one of them.")
+        check_reproducible(self)
 
     @property
     def objective(self) -> Objective:

@@ -8,8 +8,10 @@ from typing import Any
 from .events import (
     Event,
     HeadOpened,
+    NoteWritten,
     StudyEdited,
     StudyResumed,
+    TagsChanged,
     TrialAssigned,
     TrialDecided,
     TrialEnded,
@@ -106,6 +108,17 @@ def _ended(event: TrialEnded) -> str:
     return f"{outcome}{value} after {event.run_s:.1f} s: {event.reason}{again}"
 
 
+def noted(event: NoteWritten) -> str:
+    """A note on one line."""
+    return f"note by {event.by}: {' '.join(event.text.split())}" if event.text else f"note taken away by {event.by}"
+
+
+def tagged(event: TagsChanged) -> str:
+    """A change of tags on one line."""
+    changes = [f"+{tag}" for tag in event.added] + [f"-{tag}" for tag in event.removed]
+    return f"tags {' '.join(changes)} by {event.by}"
+
+
 def _named(values: Mapping[str, Any]) -> str:
     return ", ".join(
         f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}" for name, value in values.items()
@@ -122,4 +135,6 @@ _TELL: Mapping[type[Event], Callable[[Any], str]] = {
     TrialReported: _reported,
     TrialDecided: _decided,
     TrialEnded: _ended,
+    NoteWritten: noted,
+    TagsChanged: tagged,
 }

@@ -26,7 +26,7 @@ class StudyData:
     `twins` the trials that wait for the result of an equal one; `rejected` counts the trials that cost no budget:
     duplicates that policy "reject" turned away, and those the study took back before they ever ran; `held` are the
     paused trials that no rule decides about (a person does, or nobody); `active_s` is the time in which a head ran the
-    study, seconds.
+    study, seconds; `note` and `tags` are what people wrote on it.
     """
 
     def __init__(self, spec: StudySpec, make_rule: RuleMaker) -> None:
@@ -63,6 +63,8 @@ class StudyData:
         self.user_failures = 0
         self.forgiven_failures = 0
         self.stale_events = 0
+        self.note = ""
+        self.tags: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

@@ -7,6 +7,7 @@ Three ways in, each gives an `Outcome`: `handle` for what has happened, `wish` f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Self
 
 from ..errors import SpaceError
@@ -21,6 +22,7 @@ from .fold import StudyFold
 from .instructions import Answer, Ask, Instruction, Outcome
 from .promoting import promote_all
 from .reactions import REACTIONS, answer_by_rule
+from .reproducible import known_below
 from .results import pending_of, result_of
 from .spec import Chosen, Json, StudySpec
 from .strategies.port import Pending, Proposal, Result
@@ -198,21 +200,34 @@ class StudyState(StudyFold):
         if config is not None:
             self._configs[number] = config
 
-    def untold_results(self) -> tuple[Result, ...]:
-        """What has ended since the last ask of this process, in the order of ending; borrowed results come first."""
-        records = [self.trials[number] for number in self.ended if number not in self._told]
+    def untold_results(self, first_number: int | None = None) -> tuple[Result, ...]:
+        """What an ask for trials from `first_number` on (None: the next) is told: what has ended since the last ask of
+        this process, in the order of ending; of a reproducible study only what it may know, by number and without
+        seconds. Borrowed results come first."""
+        numbers = [number for number in self.ended if number not in self._told]
+        before = known_below(self.spec, len(self.trials) if first_number is None else first_number)
+        if before is not None:
+            numbers = sorted(number for number in numbers if number < before)
+        records = [self.trials[number] for number in numbers]
         lent = (result for result in self._lent_results() if result.number not in self._told)
         own = (
             result_of(record, config, self.trials.get(-1 if record.duplicate_of is None else record.duplicate_of))
             for record, config in self._with_configs(records)
         )
-        return (*lent, *own)
+        return (*lent, *(own if before is None else (replace(result, cost_s=0.0) for result in own)))
 
-    def pending_trials(self) -> tuple[Pending, ...]:
-        """Proposed trials that have no result yet, by number."""
-        numbers = sorted(set().union(*(self.by_status[status] for status in PENDING)))
-        records = [self.trials[number] for number in numbers]
-        return tuple(pending_of(record, config) for record, config in self._with_configs(records))
+    def pending_trials(self, first_number: int | None = None) -> tuple[Pending, ...]:
+        """Proposed trials that have no result yet, by number; of a reproducible study those whose results an ask for
+        trials from `first_number` on (None: the next) is not to know, without their curves."""
+        first_number = len(self.trials) if first_number is None else first_number
+        before = known_below(self.spec, first_number)
+        if before is None:
+            numbers = sorted(set().union(*(self.by_status[status] for status in PENDING)))
+        else:
+            numbers = list(range(before, first_number))
+        pairs = self._with_configs([self.trials[number] for number in numbers])
+        found = (pending_of(record, config) for record, config in pairs)
+        return tuple(found if before is None else (replace(pending, curve=()) for pending in found))
 
     def _lent_results(self) -> list[Result]:
         """The borrowed results, parsed once for each version of the space."""

@@ -23,11 +23,11 @@ class TrialRecord:
     where a report lacked it. The first report of a step counts, so a trial that is run again from an earlier checkpoint
     cannot rewrite what decisions were based on. `values` (one number an objective) and `outcomes` (the metric of
     every outcome constraint) are set when the trial has ended with some. `parent`: the trial whose state it started
-    from; `until`: the step at which it is done. `split`: its batches are cut into so many times the usual
-    number of shards, since it ran out of memory. `approximate`: it was trained in a way that depends on the number of
-    its workers. `paused_by`: who had paused it when the study's end came, so that it is
-    paused again if the study goes on. Times: `at` fields in seconds since the epoch, `run_s` and `gpu_s` summed over
-    its generations.
+    from; `until`: the step at which it is done; `returned`: its training function came to an end of its own. `split`:
+    its batches are cut into so many times the usual number of shards, since it ran out of memory. `approximate`: it was
+    trained in a way that depends on the number of its workers. `paused_by`: who had paused it when the study's end
+    came, so that it is paused again if the study goes on. `note` and `tags`: what people wrote on it. Times: `at`
+    fields in seconds since the epoch, `run_s` and `gpu_s` summed over its generations.
     """
 
     number: int
@@ -71,6 +71,9 @@ class TrialRecord:
     gpus: tuple[str, ...] = ()
     workers: int = 0
     rung: int = 0
+    returned: bool = False
+    note: str = ""
+    tags: tuple[str, ...] = ()
 
     @property
     def objective(self) -> Objective:
@@ -164,7 +167,7 @@ class TrialRecord:
             body["values"] = [*map(encode_number, self.values or ())]
         if "outcomes" in body:
             body["outcomes"] = [*map(encode_number, self.outcomes)]
-        for name in ("gpus", "steps"):
+        for name in ("gpus", "steps", "tags"):
             if name in body:
                 body[name] = list(body[name])
         for name in ("flat", "domains", "phases_s"):
@@ -177,7 +180,7 @@ class TrialRecord:
         record = cls(**body, objectives=objectives, value_from=value_from)
         record.status = TrialStatus(record.status)
         record.failure = None if record.failure is None else FailureKind(record.failure)
-        record.gpus = tuple(record.gpus)
+        record.gpus, record.tags = tuple(record.gpus), tuple(record.tags)
         record.columns = {name: [*map(decode_number, column)] for name, column in record.columns.items()}
         record.outcomes = tuple(map(decode_number, record.outcomes))
         if record.values is not None:

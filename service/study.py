@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SpecError
+from ..search.reproducible import lag_of
 from ..search.spec import (
     Budget,
     Chosen,
@@ -78,6 +79,8 @@ class Study:
         priority: "low", "normal", "high" or a number: studies of a higher class go first when they share a pool.
         weight: of studies of one class, one of weight 2 gets twice the devices of one of weight 1.
         gpu_hours: what the study may use of GPUs (of CPUs, where there are none); None: no limit.
+        reproducible: the same seed gives the same trials, whatever the timing: proposal n knows exactly the results of
+            the trials before n - 8, or before n less another number that is given.
 
     Raises:
         SpecError: anything above is wrong; the message names the value, what is allowed, and what to do.
@@ -117,6 +120,7 @@ class Study:
         priority: int | str = 0,
         weight: float = 1.0,
         gpu_hours: float | None = None,
+        reproducible: bool | int = False,
     ) -> None:
         space = None if space is None else as_space(space)
         low, high = _workers(workers)
@@ -155,6 +159,7 @@ class Study:
             duplicates=_one_of("duplicates", duplicates, ("reuse", "replicate", "reject")),
             priority=priority_class(priority),
             weight=weight,
+            reproducible=lag_of(reproducible),
         )
         check_resources(self._spec.resources)
         self.first_points = first_points(points_to_evaluate, space)

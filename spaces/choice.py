@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ..errors import SpaceError
+from .beliefs import strength
 from .configuration import Chosen
 from .listed_domains import Categorical
 from .naming import checked_name, did_you_mean, listing
@@ -26,22 +27,30 @@ class Choice(Node, Reads[Value]):
 
     Args:
         classes: subclasses of `Space`, whose names are the tags.
-        named: tag → the `Space` of that option, or None when it has no parameters.
+        named: tag → the `Space` of that option, or None when it has no parameters; and two that are no options:
+            default="sgd": the tag to try first (or that option's class), and prior="low", "medium" or "high": how good
+            it is believed to be; draws and models prefer it. An option may be called so too, as text is no option.
 
     >>> from shoal.spaces import Float, Space
-    >>> Choice(sgd=Space(momentum=Float(0, 0.99)), adagrad=None).tags.values
-    ('sgd', 'adagrad')
+    >>> Choice(sgd=Space(momentum=Float(0, 0.99)), adagrad=None, default="adagrad").tags.initial()
+    'adagrad'
 
     Raises:
-        SpaceError: no options, an option that is not a `Space`, or a tag that is not an identifier.
+        SpaceError: no options, an option that is not a `Space`, a tag that is not an identifier, a default that is no
+            option, or a prior without one.
     """
 
     __slots__ = ("_shared", "has_rules", "options", "tags")
 
-    def __init__(self, *classes: type[Space] | Space, **named: Spacelike | None) -> None:
+    def __init__(self, *classes: type[Space] | Space, **named: Spacelike | str | None) -> None:
         from .space import as_space
 
-        options = {_class_name(option): option for option in classes} | named
+        beliefs = _beliefs(named, classes)
+        options: dict[str, object] = {_class_name(option): option for option in classes}
+        twice = next((name for name in beliefs if name in options), None)
+        if twice is not None:
+            raise SpaceError(f"Choice: {twice!r} is the name of an option, too.", "Give that option another name.")
+        options |= {tag: option for tag, option in named.items() if tag not in beliefs}
         if not options:
             raise SpaceError("Choice(): no options.", "Name at least one: Choice(sgd=Space(...), adam=Space(...)).")
         self.options: dict[str, Space | None] = {}
@@ -50,11 +59,9 @@ class Choice(Node, Reads[Value]):
             try:
                 self.options[tag] = None if option is None else as_space(option)
             except SpaceError:
-                raise SpaceError(
-                    f"Choice: option {tag!r} is {shown(option)}, not a Space or None.",
-                    f"Write {tag}=Space(...), or use Categorical([...]) for plain values.",
-                ) from None
-        self.tags = Categorical(list(options))
+                remedy = _BELIEFS.get(tag, f"Write {tag}=Space(...), or use Categorical([...]) for plain values.")
+                raise SpaceError(f"Choice: option {tag!r} is {shown(option)}, not a Space or None.", remedy) from None
+        self.tags = _tags(list(options), beliefs.get("default"), beliefs.get("prior"))
         self._shared = {name: _all_equal(nodes) for name, nodes in self._by_name().items()}
         self.has_rules = any(option is not None and option.has_rules for option in self.options.values())
 
@@ -90,6 +97,7 @@ class Choice(Node, Reads[Value]):
                 f"{did_you_mean(tag, self.options)}",
                 "Choose an option that the space has.",
             )
+        tag = self.tags.coerce(tag)
         option = self.options[tag]
         if option is not None:
             return Chosen(self, tag, option.parse({} if body is None else body, path))
@@ -111,7 +119,7 @@ class Choice(Node, Reads[Value]):
 
     def to_json(self) -> dict[str, Json]:
         options = {tag: None if option is None else option.to_json() for tag, option in self.options.items()}
-        return {"type": "choice", "options": options}
+        return {"type": "choice", "options": options, **self._believed()}
 
     def symbol(self, variable: Variable, scopes: Iterator[int]) -> Symbol:
         return ChoiceSymbol(variable, self.tags, self._by_name(), scopes)
@@ -125,10 +133,17 @@ class Choice(Node, Reads[Value]):
         return iter(()) if option is None else option.shortfalls(value, path)
 
     def has_defaults(self) -> bool:
-        return any(option is not None and option.has_defaults() for option in self.options.values())
+        inside = any(option is not None and option.has_defaults() for option in self.options.values())
+        return inside or self.tags.has_defaults()
 
     def __repr__(self) -> str:
-        return f"Choice({', '.join(f'{tag}={option!r}' for tag, option in self.options.items())})"
+        given = {**self.options, **self._believed()}
+        return f"Choice({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+
+    def _believed(self) -> dict[str, str]:
+        """The default tag and how good it is believed to be, as far as they were given."""
+        default = {"default": self.tags.initial()} if self.tags.has_defaults() else {}
+        return default if self.tags.prior is None else {**default, "prior": self.tags.prior}
 
     def _by_name(self) -> dict[str, list[Node]]:
         found: dict[str, list[Node]] = {}
@@ -136,6 +151,37 @@ class Choice(Node, Reads[Value]):
             for name, node in option.nodes.items() if option is not None else ():
                 found.setdefault(name, []).append(node)
         return found
+
+
+_BELIEFS = {
+    "default": "Give the tag to try first, default='sgd', or a Space for an option of this name.",
+    "prior": "Give prior='low', 'medium' or 'high', or a Space for an option of this name.",
+}
+"""The remedies for arguments that are options only when they are spaces."""
+
+
+def _beliefs(named: Mapping[str, object], classes: Iterable[object]) -> dict[str, str]:
+    """Which of the named arguments are no options: a `default`, as its tag, and a `prior`."""
+    found = {name: given for name in ("default", "prior") if isinstance(given := named.get(name), str)}
+    for option in classes:
+        if option is named.get("default"):
+            found["default"] = _class_name(option)
+    return found
+
+
+def _tags(tags: list[str], default: str | None, prior: str | None) -> Categorical:
+    """The domain of the tag.
+
+    Raises:
+        SpaceError: a default that is no option, or a prior without one.
+    """
+    if default is not None and default not in tags:
+        raise SpaceError(
+            f"Choice: the default {default!r} is not an option; allowed: {listing(tags)}.{did_you_mean(default, tags)}",
+            "Choose an option that the choice has.",
+        )
+    believed = None if prior is None else strength("Choice", prior, has_default=default is not None)
+    return Categorical(tags) if default is None else Categorical(tags, default=default, prior=believed)
 
 
 def _class_name(option: object) -> str:

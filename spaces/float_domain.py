@@ -12,7 +12,7 @@ from .beliefs import believed
 from .domain import Domain, Points
 from .reads import Reads
 from .scales import Bins, Scale, Strength
-from .values import Json, Value, shown
+from .values import Json, Value, is_real, shown
 
 _STEP_TOLERANCE = 1e-8  # how far (high - low) / step may be from an integer: float literals carry ~1e-16
 
@@ -99,7 +99,7 @@ class Float(Domain, Reads[float]):
         return self._scale.log_prior(places)
 
     def coerce(self, value: Value) -> float:
-        if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        if not is_real(value):
             raise ValueError
         number = float(value) + 0.0  # -0.0 becomes 0.0, so that equal values have equal keys
         if not self.low <= number <= self.high:
@@ -187,7 +187,7 @@ class Float(Domain, Reads[float]):
 
 
 def _finite(name: str, value: Value) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+    if not is_real(value):
         raise SpaceError(f"Float({name}={shown(value)}): {name} is not a number.", "Give a finite number.")
     try:
         number = float(value)

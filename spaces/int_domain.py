@@ -11,7 +11,7 @@ from .beliefs import believed
 from .domain import Domain, Points
 from .reads import Reads
 from .scales import Bins, Scale, Strength
-from .values import Json, Value, shown
+from .values import Json, Value, is_whole, shown
 
 _LOG_LIMIT = 2**40
 """Largest bound with `log` or `prior`: those go through doubles, which tell neighbouring integers apart on a log
@@ -113,7 +113,7 @@ class Int(Domain, Reads[int]):
         return super().log_prior(places) if self._scale is None else self._scale.log_prior(places)
 
     def coerce(self, value: Value) -> int:
-        if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        if not is_whole(value):
             raise ValueError
         number = int(value)
         if not self.low <= number <= self.high or (self.step is not None and (number - self.low) % self.step):
@@ -174,7 +174,7 @@ class Int(Domain, Reads[int]):
 
 
 def _integer(name: str, value: Value) -> int:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+    if not is_whole(value):
         raise SpaceError(
             f"Int({name}={shown(value)}): {name} is a {type(value).__name__}, not an integer.",
             "Give an int, or use Float.",

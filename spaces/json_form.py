@@ -56,7 +56,8 @@ def _read(obj: dict[str, Json]) -> Node:
         case "cell":
             return Cell.from_json(obj)
         case "choice":
-            return Choice(**{tag: _option(option) for tag, option in obj["options"].items()})
+            options = {tag: _option(option) for tag, option in obj["options"].items()}
+            return Choice(**options, **{name: obj[name] for name in ("default", "prior") if name in obj})
         case "repeat":
             return Repeat(node_from_json(obj["node"]), obj["min"], obj["max"])
         case "float":

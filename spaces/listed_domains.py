@@ -108,8 +108,9 @@ class Listed(Domain, Reads[Value]):
             other = float(value) if type(value) is int else int(value) if float(value).is_integer() else None
             found = self._index_of.get(identity(other)) if other is not None else None
         if found is None:
-            if hasattr(value, "item"):  # a numpy scalar stands for its number
-                return self.coerce(plain(value))
+            bare = plain(value)
+            if type(bare) is not type(value):  # a numpy scalar, an enumeration's member
+                return self.coerce(bare)
             raise ValueError
         return self._at(found)
 

@@ -28,10 +28,12 @@ def encode_value(value: Value) -> Json:
     Raises:
         SpaceError: the value is of a type that cannot be written.
     """
-    if value is None or isinstance(value, (bool, str)):
-        return value
     if isinstance(value, np.generic):
-        return encode_value(value.item())
+        value = _python_value(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)  # of a subclass, such as an enumeration's member, the text alone
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
@@ -70,7 +72,7 @@ def decode_value(obj: Json) -> Value:
 
 
 def plain(value: Value) -> Value:
-    """A deep copy made of plain Python values: numpy scalars become the numbers they stand for."""
+    """A deep copy made of plain Python values: numpy scalars become the numbers or texts they stand for."""
     return decode_value(encode_value(value))
 
 
@@ -89,3 +91,20 @@ def shown(value: Value, limit: int = 60) -> str:
     """`repr` cut to `limit` characters, for messages."""
     text = repr(value)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def is_whole(value: Value) -> bool:
+    """Whether `value` is an integer of Python or numpy; a Boolean or a duration is none."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
+
+
+def is_real(value: Value) -> bool:
+    """Whether `value` is an integer or a float of Python or numpy."""
+    return is_whole(value) or isinstance(value, (float, np.floating))
+
+
+def _python_value(value: np.generic) -> Value:
+    """The number or text that a numpy scalar stands for; of other kinds (dates, records) the scalar itself."""
+    if isinstance(value, np.floating):
+        return float(value)  # `item()` of an extended float is that float again
+    return value.item() if is_whole(value) or isinstance(value, (np.bool_, np.str_)) else value

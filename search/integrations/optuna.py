@@ -7,13 +7,15 @@ The objective stays as it is, `trial.suggest_...` and all. Which parameters depe
 (`search/strategies/inferred_space.py`), so conditional spaces are modelled as such from the second time a branch is
 taken. A parameter that no trial has had before is drawn at random: Optuna tells of it only when it is asked for.
 
-Pruned trials teach by their curve, failed ones that their place is bad, running ones that their place is taken. A range
-that changes from trial to trial is that of the latest trial, older values are moved into it.
+Pruned trials teach by their curve, failed ones that their place is bad, running ones that their place is taken. What
+the objective gives to `trial.set_constraint` is an outcome constraint. A range that changes from trial to trial is that
+of the latest trial, older values are moved into it.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,7 +27,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from shoal.errors import SpecError
 from shoal.search import strategies
-from shoal.search.spec import Chosen, Json, Objective
+from shoal.search.spec import Chosen, Json, Objective, OutcomeConstraint
 from shoal.search.strategies.inferred_space import InferredSpace, inferred_space
 from shoal.search.strategies.port import Pending, Result, Strategy
 from shoal.spaces import Categorical, Configuration, Domain, Float, Int
@@ -51,13 +53,21 @@ class StrategySampler(BaseSampler):
     def __init__(self, *, seed: int | None = None, **options: Json) -> None:
         self._chosen = Chosen(name=self.strategy, options=options)
         strategies.check(self._chosen, has_space=True, objectives=(Objective(metric="value", direction="minimize"),))
-        self._seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
+        self._seed = _checked_seed(int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed)
         self._independent = RandomSampler(seed=self._seed)
         self._made: Strategy | None = None
         self._made_for: Json = None
         self._told: set[int] = set()
-        self._attrs: dict[int, Json] = {}
-        """What the strategy wants back with a trial's result, of trials that this sampler has proposed."""
+        self._attrs: dict[tuple[str, int], Json] = {}
+        """What the strategy wants back with a trial's result, by study and number."""
+        self._lock = threading.Lock()  # `study.optimize(n_jobs=4)` asks one sampler from several threads
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.Lock()
 
     def reseed_rng(self) -> None:
         """Called by Optuna in every worker process, so that they do not all propose the same."""
@@ -75,18 +85,21 @@ class StrategySampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """The strategy's proposal, as far as its own conditions make it active."""
-        if not search_space:
-            return {}
+        with self._lock:
+            return self._proposed(study, trial, search_space) if search_space else {}
+
+    def _proposed(self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]) -> dict[str, Any]:
         trials = [past for past in study.get_trials(deepcopy=False) if past.number != trial.number and past.params]
         known = {past.number: _known(past, search_space) for past in trials}
         domains = {name: _domain(distribution) for name, distribution in search_space.items()}
         finished = [known[past.number] for past in trials if past.state in FINISHED]
         inferred = inferred_space(domains, finished or list(known.values()))
-        strategy = self._strategy(inferred, study.directions)
+        constraints = tuple(sorted({name for past in trials for name in past.constraints}))
+        strategy = self._strategy(inferred, study, constraints)
         fresh = [past for past in trials if past.state in FINISHED and past.number not in self._told]
         for past in fresh:
-            config, attrs = inferred.configuration(known[past.number]), self._attrs.get(past.number)
-            strategy.tell([_result(past, config, attrs, len(study.directions))])
+            config, attrs = inferred.configuration(known[past.number]), self._attrs.get((study.study_name, past.number))
+            strategy.tell([_result(past, config, attrs, len(study.directions), constraints)])
         self._told.update(past.number for past in fresh)
         pending = [
             Pending(number=past.number, config=inferred.configuration(known[past.number]), curve=_curve(past))
@@ -97,7 +110,7 @@ class StrategySampler(BaseSampler):
         proposals = strategy.ask(trial.number, 1, pending, seed)
         if not proposals or proposals[0].config is None:
             return {}  # the space is exhausted: Optuna goes on asking, so anything may come again
-        self._attrs[trial.number] = proposals[0].attrs
+        self._attrs[study.study_name, trial.number] = proposals[0].attrs
         params = inferred.params(proposals[0].config)
         return {name: _external(search_space[name], value) for name, value in params.items()}
 
@@ -107,15 +120,20 @@ class StrategySampler(BaseSampler):
         """A parameter that the proposal does not have."""
         return self._independent.sample_independent(study, trial, param_name, param_distribution)
 
-    def _strategy(self, inferred: InferredSpace, directions: Sequence[StudyDirection]) -> Strategy:
-        """The strategy of the space as it is known now; a new one when more has become known."""
-        body = [list(inferred.names), inferred.space.to_json(), [direction.name for direction in directions]]
+    def _strategy(self, inferred: InferredSpace, study: Study, constraints: Sequence[str]) -> Strategy:
+        """The strategy of a study's space as it is known now; a new one when more has become known."""
+        goals = [[direction.name for direction in study.directions], list(constraints)]
+        body = [study.study_name, list(inferred.names), inferred.space.to_json(), *goals]
         if self._made is None or body != self._made_for:
             objectives = [
                 Objective(metric=f"value_{place}", direction="maximize" if _is_up(direction) else "minimize")
-                for place, direction in enumerate(directions)
+                for place, direction in enumerate(study.directions)
             ]
-            self._made = strategies.make(self._chosen, inferred.space, objectives, seed=self._seed)
+            bounds = [
+                OutcomeConstraint(metric=f"constraint_{place}", relation="<=", bound=0.0)
+                for place in range(len(constraints))
+            ]
+            self._made = strategies.make(self._chosen, inferred.space, objectives, seed=self._seed, constraints=bounds)
             self._made_for, self._told = body, set()
         return self._made
 
@@ -148,6 +166,12 @@ class PortfolioSampler(StrategySampler):
     """Forest, Gaussian process, TPE and evolution, each as often as it has earned."""
 
     strategy = "portfolio"
+
+
+def _checked_seed(seed: int) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
+        raise SpecError(f"seed={seed!r} is not a whole number in [0, 2^32).", "Use e.g. seed=1, or None.")
+    return int(seed)
 
 
 def _known(trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]) -> dict[str, Any]:
@@ -188,7 +212,9 @@ def _external(distribution: BaseDistribution, value: Any) -> Any:
     return distribution.choices[value] if isinstance(distribution, CategoricalDistribution) else value
 
 
-def _result(trial: FrozenTrial, config: Configuration, attrs: Json, objectives: int) -> Result:
+def _result(
+    trial: FrozenTrial, config: Configuration, attrs: Json, objectives: int, constraints: Sequence[str]
+) -> Result:
     """What became of a finished trial."""
     curve = _curve(trial)
     values = None if trial.values is None else tuple(trial.values)
@@ -202,6 +228,7 @@ def _result(trial: FrozenTrial, config: Configuration, attrs: Json, objectives: 
         attrs=attrs,
         state=state,  # type: ignore[arg-type]
         values=values,
+        outcomes=tuple(trial.constraints.get(name) for name in constraints),
         curve=curve,
         cost_s=0.0 if started is None or ended is None else max((ended - started).total_seconds(), 0.0),
     )

@@ -20,6 +20,7 @@ def result_to_json(result: Result) -> Json:
         "curve": [list(point) for point in result.curve],
         "cost_s": result.cost_s,
         "failure": result.failure,
+        "returned": result.returned,
         "borrowed_from": result.borrowed_from,
         "attrs": result.attrs,
         "flat": dict(result.flat),

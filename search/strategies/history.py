@@ -60,7 +60,7 @@ def _onlooker(event: Event) -> StudyState:
 
 
 def _ask(block: _Block, state: StudyState) -> PastAsk:
-    results = state.untold_results()
+    results = state.untold_results(block.first_number)
     state.mark_told(results)
     return PastAsk(
         ask=block.ask,
@@ -68,5 +68,5 @@ def _ask(block: _Block, state: StudyState) -> PastAsk:
         n=block.n,
         seed=ask_seed(state.spec.seed, block.ask),
         results=results,
-        pending=state.pending_trials(),
+        pending=state.pending_trials(block.first_number),
     )

@@ -16,11 +16,13 @@ from ...spaces import Configuration, Space
 from ..spec import Objective, OutcomeConstraint
 from .costs import Costs
 from .cube import UnitCube
+from .directions import Direction
 from .feasible import Feasibility
 from .improvement import log_improvement
 from .moves import Score, best_rows, children
 from .one_thread import one_thread
 from .port import Pending, Proposal, Result
+from .several_objectives import EachForest
 from .told import Told, standardised
 from .unseen import Unseen
 
@@ -84,6 +86,8 @@ class ModelSearch:
         startup: random trials before the model.
         random_share: of how many later trials a random one is, against a model that fools itself.
         seed: the study's.
+        each: learns several objectives one by one; None: `model` learns what is seen of them from each direction.
+        bounds: learns the distances to the constraints' bounds; None: `model` does.
         costs: makes improvements count per second; None: seconds do not count.
     """
 
@@ -102,12 +106,17 @@ class ModelSearch:
         random_share: float,
         seed: int,
         constraints: Sequence[OutcomeConstraint] = (),
+        each: EachForest | None = None,
+        bounds: Model | None = None,
         costs: Costs | None = None,
     ) -> None:
         self._title = title
         self._space = space
         self._cube = cube
         self._model = model
+        self._each = each if len(objectives) > 1 else None
+        self._objectives = len(objectives)
+        self._bounds = model if bounds is None else bounds
         self._startup = startup
         self._random_share = random_share
         self._seed = seed
@@ -145,17 +154,24 @@ class ModelSearch:
         if rng.random() < self._random_share:
             return self._random(number, "random, against a model that fools itself")
         with one_thread():
-            return self._modelled(number, losses, pending, rng)
+            return self._modelled(number, losses, pending, seed, rng)
 
     def _modelled(
-        self, number: int, losses: np.ndarray, pending: Sequence[Configuration], rng: np.random.Generator
+        self, number: int, losses: np.ndarray, pending: Sequence[Configuration], seed: int, rng: np.random.Generator
     ) -> Proposal | None:
         configs = [lesson.config for lesson in self._told.lessons()]
         rows = np.array([self._row(config) for config in configs])
-        belief = self._model.fit(rows, standardised(losses, rank_share=self._model.rank_share), rng)
-        if pending:
-            waiting = np.array([self._row(config) for config in pending])
-            belief = self._model.extended(belief, waiting, belief.mean(waiting), rng)
+        waiting = np.array([self._row(config) for config in pending])
+        belief: Belief
+        if self._each is None:
+            belief = self._model.fit(rows, standardised(losses, rank_share=self._model.rank_share), rng)
+            if pending:
+                belief = self._model.extended(belief, waiting, belief.mean(waiting), rng)
+        else:
+            direction = Direction.drawn(np.random.default_rng((seed, number, 2)), self._objectives)
+            belief = directed = self._each.fit(rows, self._told.scaled(), direction, rng)
+            if pending:
+                belief = self._each.extended(directed, waiting, rng)
         score = self._score(belief, rows, rng)
         good = rows[np.argsort(self._told.penalised(losses), kind="stable")[:GOOD]]
         born = children(self._cube, np.repeat(good, CHILDREN, axis=0), rng)
@@ -173,7 +189,7 @@ class ModelSearch:
         """What a trial is worth: expected improvement (per expected second where cost counts), times the probability
         that it keeps the constraints, times how much a person believes in its place."""
         known = len(self._told.lessons())
-        feasibility = Feasibility.learned(self._model, rows, self._told.distances(), rng)
+        feasibility = Feasibility.learned(self._bounds, rows, self._told.distances(), rng)
         best = belief.best if feasibility is None else feasibility.best(belief, rows)
         cost = None if self._costs is None else self._costs.penalty(self._model, self._row, known, rng)
 

@@ -11,7 +11,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...errors import SpecError
 from ..spec import Json
@@ -29,6 +29,8 @@ class SamplerTraits:
     """What we have to know about an Optuna sampler.
 
     `replays_asks`: it keeps state about its own former asks (a generation, an optimizer), which a restore repeats.
+    `constraints`: how it takes outcome constraints: "own", Optuna's sampler does; "penalty", it looks at the order of
+    values alone, so what is outside is told as worse than all that is inside; "none", it looks at no results.
     `attempts`: draws before a proposal that was tried or breaks a rule is replaced; few where an ask is slow.
     `fixed_seed`: its seed is a property of the study (scrambling), not of the ask. `finite_only`: it cannot work in a
     space with continuous parameters.
@@ -39,6 +41,7 @@ class SamplerTraits:
     cost: str = "a few ms"
     replays_asks: bool = False
     several_objectives: bool = True
+    constraints: Literal["own", "penalty", "none"] = "own"
     attempts: int = 8
     fixed_seed: bool = False
     finite_only: bool = False
@@ -59,18 +62,25 @@ SAMPLERS: dict[str, SamplerTraits] = {
         source="Hansen and Ostermeier 2001; Nomura et al. 2021",
         replays_asks=True,
         several_objectives=False,
+        constraints="penalty",
     ),
     "NSGAIISampler": SamplerTraits(summary="genetic algorithm", source="Deb et al. 2002", replays_asks=True),
     "NSGAIIISampler": SamplerTraits(
         summary="genetic algorithm with reference points", source="Deb and Jain 2014", replays_asks=True
     ),
     "QMCSampler": SamplerTraits(
-        summary="quasi-Monte Carlo points", source="Bergstra and Bengio 2012", replays_asks=True, fixed_seed=True
+        summary="quasi-Monte Carlo points",
+        source="Bergstra and Bengio 2012",
+        replays_asks=True,
+        constraints="none",
+        fixed_seed=True,
     ),
     "BruteForceSampler": SamplerTraits(
-        summary="every combination of a finite space, shuffled", source="Optuna", finite_only=True
+        summary="every combination of a finite space, shuffled", source="Optuna", constraints="none", finite_only=True
     ),
-    "RandomSampler": SamplerTraits(summary="independent draws", source="Bergstra and Bengio 2012"),
+    "RandomSampler": SamplerTraits(
+        summary="independent draws", source="Bergstra and Bengio 2012", constraints="none"
+    ),
 }
 
 ALIASES = {

@@ -3,7 +3,8 @@
 What the sampler sees is a study whose trials are exactly those told and those pending, in order of their numbers, so a
 proposal depends on (that set, the seed) alone, except for samplers with `replays_asks`, whose generations live in
 attributes of their own former trials. Pending trials are Optuna's RUNNING ones, stopped ones PRUNED with their curve,
-failed, cancelled, infeasible and NaN ones FAIL. The space is walked from the top, so only active decisions are asked.
+failed, cancelled, infeasible and NaN ones FAIL, and completed ones of which a constraint's metric is not known. The
+space is walked from the top, so only active decisions are asked.
 """
 
 from __future__ import annotations
@@ -21,13 +22,16 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from ...spaces import Configuration, Decision, Domain, Space
-from ..spec import Json, Objective
+from ..spec import Json, Objective, OutcomeConstraint
 from .define_by_run import domain_from_json
 from .optuna_encoding import Encoding, encoding_of
 from .optuna_samplers import MakeSampler, SamplerTraits
 from .optuna_storage import STUDY_NAME, TrialsStorage, frozen_trial
 from .port import Pending, Proposal, Result
 from .unseen import Unseen
+
+OUTSIDE = 1e100
+"""Told as the loss of what is just outside of the constraints, to samplers that look at the order of losses alone."""
 
 Params = tuple[dict[str, Any], dict[str, BaseDistribution]]
 
@@ -50,11 +54,14 @@ class OptunaStrategy:
         objectives: Sequence[Objective],
         traits: SamplerTraits,
         make_sampler: MakeSampler,
+        constraints: Sequence[OutcomeConstraint] = (),
     ) -> None:
         self._title = title
         self._space = space
         self._traits = traits
         self._make_sampler = make_sampler
+        self._objectives = tuple(objectives)
+        self._constraints = tuple(constraints) if traits.constraints != "none" else ()
         self.replays_asks = traits.replays_asks
         self._storage = TrialsStorage([objective.direction for objective in objectives])
         self._study = optuna.load_study(study_name=STUDY_NAME, storage=self._storage, sampler=make_sampler(0))
@@ -167,17 +174,35 @@ class OptunaStrategy:
 
     def _finished(self, result: Result) -> FrozenTrial:
         known = self._storage.trials.get(result.number)
-        state, values = self._outcome(result)
+        distances = self._distances(result)
+        state, values = self._outcome(result, distances)
         params, distributions = self._params(result.config, result.flat, result.domains)
-        return frozen_trial(
+        trial = frozen_trial(
             result.number, state, params=params, distributions=distributions, values=values, curve=result.curve,
-            system_attrs=known.system_attrs if known is not None and self.replays_asks else {},
+            system_attrs=dict(known.system_attrs) if known is not None and self.replays_asks else {},
         )  # fmt: skip
+        if distances is not None and self._traits.constraints == "own":
+            for constraint, distance in zip(self._constraints, distances, strict=True):
+                trial.set_constraint(str(constraint), distance)
+        return trial
 
-    def _outcome(self, result: Result) -> tuple[TrialState, tuple[float, ...] | None]:
+    def _distances(self, result: Result) -> tuple[float, ...] | None:
+        """How far the trial is from every constraint's bound, positive outside; None where one is not known."""
+        outcomes = result.outcomes or (None,) * len(self._constraints)
+        pairs = zip(self._constraints, outcomes, strict=True) if self._constraints else ()
+        known = [(constraint, value) for constraint, value in pairs if value is not None and math.isfinite(value)]
+        found = tuple(constraint.distance(value) for constraint, value in known)
+        return found if len(found) == len(self._constraints) else None
+
+    def _outcome(
+        self, result: Result, distances: tuple[float, ...] | None
+    ) -> tuple[TrialState, tuple[float, ...] | None]:
         values = result.values
         has_values = values is not None and not any(math.isnan(value) for value in values)
-        if result.state == "completed" and has_values:
+        if result.state == "completed" and has_values and distances is not None:
+            excess = sum(max(distance, 0.0) for distance in distances)
+            if excess > 0 and self._traits.constraints == "penalty":
+                return TrialState.COMPLETE, (self._objectives[0].loss(OUTSIDE * (1.0 + excess)),)
             return TrialState.COMPLETE, values
         if result.state == "stopped" and len(self._study.directions) == 1:
             return TrialState.PRUNED, values if has_values else None

@@ -9,7 +9,7 @@ Deviations: what is perturbed by default is every continuous parameter and nothi
 mostly shape the model, and the donor's weights would not fit another; resampling and perturbing are drawn parameter by
 parameter, not for all at once; of several free members the one that has trained least goes first, so that a pool
 smaller than the population keeps it together. As in the paper nobody waits for a generation: members are compared by
-their last stretches, whatever their epochs.
+their last stretches, whatever their epochs. Outcome constraints come first in each comparison (Deb 2000).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 
 from ...errors import SpecError
 from ...spaces import Configuration, Space
-from ..spec import Json, Objective
+from ..spec import Json, Objective, OutcomeConstraint
 from .exploring import PERTURBED, explored, perturbable
 from .options import check_fields
 from .port import Pending, Proposal, Result
@@ -53,16 +53,23 @@ class PopulationOptions:
 class Member:
     """One line of training.
 
-    `last` is its last completed stretch and `epochs` where that ended; `loss` that of its last stretch, completed or
-    not (infinite when it failed). `is_open`: a stretch is under way. `is_done`: the training function has returned.
+    `last` is its last completed stretch and `epochs` where that ended; `loss` is that of its last stretch, completed or
+    not (infinite when it failed), `excess` by how much that is outside of the outcome constraints. `is_open`: a stretch
+    is under way. `is_done`: the training function has returned.
     """
 
     number: int
     last: Result | None = None
     epochs: int = 0
     loss: float = math.inf
+    excess: float = 0.0
     is_open: bool = False
     is_done: bool = False
+
+    @property
+    def rank(self) -> tuple[float, float, int]:
+        """Members in order: the fittest first."""
+        return self.excess, self.loss, self.number
 
 
 class Population:
@@ -74,7 +81,14 @@ class Population:
     uses_history = True
     replays_asks = False
 
-    def __init__(self, space: Space, objectives: Sequence[Objective], options: PopulationOptions, seed: int) -> None:
+    def __init__(
+        self,
+        space: Space,
+        objectives: Sequence[Objective],
+        options: PopulationOptions,
+        seed: int,
+        constraints: Sequence[OutcomeConstraint] = (),
+    ) -> None:
         if len(objectives) > 1:
             raise SpecError(
                 f"strategy 'population' takes one objective, and this study has {len(objectives)}.",
@@ -82,6 +96,7 @@ class Population:
             )
         self._space = space
         self._objective = objectives[0]
+        self._constraints = tuple(constraints)
         self._options = options
         self._seed = seed
         self._perturbed = perturbable(space, options.perturb)
@@ -126,7 +141,7 @@ class Population:
 
     def _next_stretch(self, member: Member, members: Mapping[int, Member], rng: np.random.Generator) -> Proposal | None:
         with_loss = (one for one in members.values() if one.loss < math.inf)
-        ranked = sorted(with_loss, key=lambda one: (one.loss, one.number))
+        ranked = sorted(with_loss, key=lambda one: one.rank)
         count = max(1, round(self._options.exploit_share * len(members)))
         place = ranked.index(member) if member in ranked else len(members)
         top = [one for one in ranked[:count] if one is not member and not one.is_done]
@@ -164,7 +179,8 @@ class Population:
 
     def _shown(self, member: Member) -> str:
         assert member.last is not None and member.last.values is not None
-        return f"{member.last.values[0]:.4g} after {member.epochs} epochs"
+        outside = ", outside of the constraints" if member.excess > 0 else ""
+        return f"{member.last.values[0]:.4g} after {member.epochs} epochs{outside}"
 
     def _members(self, pending: Sequence[Pending]) -> dict[int, Member]:
         """Everybody, from what was told and what is under way."""
@@ -190,7 +206,9 @@ class Population:
         parent = self._results.get(_parent_of(result.attrs))
         began, reached = (0 if parent is None else self._epochs_of(parent)), self._epochs_of(result)
         member.last, member.loss, member.epochs = result, self._objective.loss(value), reached
-        member.is_done = reached < began + self._options.interval_epochs
+        outcomes = result.outcomes or (None,) * len(self._constraints)
+        member.excess = sum(c.excess(outcome) for c, outcome in zip(self._constraints, outcomes, strict=True))
+        member.is_done = reached < began + self._options.interval_epochs or (result.returned and bool(result.curve))
 
     def _epochs_of(self, result: Result) -> int:
         """Epochs behind a completed stretch, those of its ancestors included. A loop of one's own (ask and tell) that

@@ -26,7 +26,8 @@ class Result:
     empty without constraints. `curve`: (step, value of the first objective), steps ascending. `borrowed_from`: the
     study it was borrowed from ("" is this study): such a result has a negative number and a scale of its own, and its
     configuration does not count as tried (only strategies with `StrategyInfo.borrows` see any). `cost_s`: wall seconds
-    it ran. `domains`: for define-by-run trials, the domain (JSON) of every path of `flat`.
+    it ran. `returned`: its training function came to an end of its own. `domains`: for define-by-run trials, the domain
+    (JSON) of every path of `flat`.
     """
 
     number: int
@@ -37,6 +38,7 @@ class Result:
     curve: tuple[tuple[int, float], ...] = ()
     cost_s: float = 0.0
     failure: str | None = None
+    returned: bool = False
     attrs: Json = None
     flat: Mapping[str, Json] = field(default_factory=dict)
     domains: Mapping[str, Json] = field(default_factory=dict)

@@ -142,22 +142,24 @@ def _arms(
     seed: int,
     constraints: Sequence[OutcomeConstraint],
 ) -> dict[str, Strategy]:
-    """The strategies, each ready from the first trial after the start; TPE, which does not look at outcome constraints,
-    only where there are none."""
+    """The strategies, each ready from the first trial after the start."""
     ready = options.n_startup_trials
-    arms: dict[str, Strategy] = {
+    return {
         "forest": random_forest(space, objectives, RandomForestOptions(n_startup_trials=ready), seed, constraints),
         "process": bayesian(space, objectives, BayesianOptions(n_startup_trials=ready), seed, constraints),
+        "tpe": LateStrategy(lambda: _tpe(space, objectives, ready, seed, constraints)),
         "evolution": Evolution(space, objectives, EvolutionOptions(population=max(ready, 20)), seed, constraints),
     }
-    if constraints:
-        return arms
-    tpe = LateStrategy(lambda: _tpe(space, objectives, ready, seed))
-    return {"forest": arms["forest"], "process": arms["process"], "tpe": tpe, "evolution": arms["evolution"]}
 
 
-def _tpe(space: Space, objectives: Sequence[Objective], ready: int, seed: int) -> Strategy:
+def _tpe(
+    space: Space,
+    objectives: Sequence[Objective],
+    ready: int,
+    seed: int,
+    constraints: Sequence[OutcomeConstraint],
+) -> Strategy:
     from .optuna_strategy import OptunaStrategy  # imports optuna
 
     make_sampler = sampler_maker("tpe", "TPESampler", named_options(TpeOptions(n_startup_trials=ready)), seed)
-    return OptunaStrategy("tpe", space, objectives, SAMPLERS["TPESampler"], make_sampler)
+    return OptunaStrategy("tpe", space, objectives, SAMPLERS["TPESampler"], make_sampler, constraints)

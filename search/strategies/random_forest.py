@@ -4,7 +4,8 @@ Sources: Hutter, Hoos and Leyton-Brown 2011, "Sequential Model-Based Optimizatio
 (SMAC), sections 4.1 to 4.3; Geurts, Ernst and Wehenkel 2006, "Extremely Randomized Trees". Deviations from SMAC: trees
 of random splits over all trials instead of bootstrapped best splits (smoother between trials, and a fit takes a tenth);
 the deviation is that between the trees with a floor; 12 random trials before the model instead of a quarter of the
-budget; losses are half ranks; one trial in twenty is random instead of every second.
+budget; losses are half ranks; one trial in twenty is random instead of every second. Several objectives are learned one
+by one (`several_objectives.py`).
 """
 
 from __future__ import annotations
@@ -21,10 +22,15 @@ from .costs import Costs
 from .cube import UnitCube
 from .model_based import Belief, ModelSearch
 from .options import check_fields
+from .several_objectives import EachForest
 
 FLOOR = 0.1
 """Least standard deviation of a prediction, in units of the spread of the losses: trees agree exactly on a trial that
 all have seen, and noise would then look like an improvement."""
+
+GAP = 0.2
+"""Distances to a constraint's bound are moved apart by so much on each side of it, in units of their spread: twice the
+floor. Otherwise a place just outside looks as if it might be inside, however often it has been tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,13 +54,18 @@ class RandomForestOptions:
 
 
 class Forest:
-    """Extremely randomised trees over a cube."""
+    """Extremely randomised trees over a cube.
+
+    Args:
+        gap: what is learned is moved away from 0 by so much: of distances to a bound, which lies at 0.
+    """
 
     rank_share = 0.5
 
-    def __init__(self, cube: UnitCube, n_trees: int) -> None:
+    def __init__(self, cube: UnitCube, n_trees: int, gap: float = 0.0) -> None:
         self._cube = cube
         self._n_trees = n_trees
+        self._gap = gap
 
     def fit(self, rows: np.ndarray, losses: np.ndarray, rng: np.random.Generator) -> Belief:
         from sklearn.ensemble import ExtraTreesRegressor
@@ -62,7 +73,7 @@ class Forest:
         forest = ExtraTreesRegressor(
             n_estimators=self._n_trees, min_samples_split=3, random_state=int(rng.integers(2**31))
         )
-        forest.fit(self._cube.forest_features(rows), losses)
+        forest.fit(self._cube.forest_features(rows), losses + np.where(losses > 0, self._gap, -self._gap))
         return ForestBelief(self._cube, forest, rows, losses)
 
     def extended(self, belief: Belief, rows: np.ndarray, losses: np.ndarray, rng: np.random.Generator) -> Belief:
@@ -111,5 +122,7 @@ def random_forest(
         random_share=options.random_share,
         seed=seed,
         constraints=constraints,
+        each=EachForest(cube, options.n_trees, FLOOR),
+        bounds=Forest(cube, options.n_trees, GAP),
         costs=Costs(options.cost_horizon) if options.cost_aware else None,
     )

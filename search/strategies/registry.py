@@ -117,6 +117,7 @@ BUILT_IN: dict[str, tuple[StrategyInfo, type[Any]]] = {
             uses_history=True,
             defines_by_run=False,
             waits=True,
+            constraints=True,
         ),
         PopulationOptions,
     ),
@@ -145,6 +146,7 @@ BUILT_IN: dict[str, tuple[StrategyInfo, type[Any]]] = {
             uses_history=True,
             defines_by_run=False,
             several_objectives=True,
+            constraints=True,
         ),
         ReinforcementOptions,
     ),
@@ -179,6 +181,7 @@ def describe(name: str) -> StrategyInfo:
         defines_by_run=True,
         replays_asks=traits.replays_asks,
         several_objectives=traits.several_objectives,
+        constraints=traits.constraints != "none",
         open_options=options is None,
     )
 
@@ -238,11 +241,11 @@ def make(
             case EvolutionOptions():
                 return Evolution(space, objectives, options, seed, constraints)
             case PopulationOptions():
-                return Population(space, objectives, options, seed)
+                return Population(space, objectives, options, seed, constraints)
             case PortfolioOptions():
                 return Portfolio(space, objectives, options, seed, constraints)
             case ReinforcementOptions():
-                return Reinforcement(space, objectives, options, seed)
+                return Reinforcement(space, objectives, options, seed, constraints)
             case BayesianOptions():
                 return bayesian(space, objectives, options, seed, constraints)
             case _:
@@ -260,4 +263,4 @@ def make(
     maker = sampler_maker(chosen.name, cls_name, options, seed)
     from .optuna_strategy import OptunaStrategy  # imports optuna
 
-    return OptunaStrategy(chosen.name, space, objectives, SAMPLERS[cls_name], maker)
+    return OptunaStrategy(chosen.name, space, objectives, SAMPLERS[cls_name], maker, constraints)

@@ -19,10 +19,8 @@ import numpy as np
 from ...spaces import Configuration
 from ..forecasts import Curve, forecasts
 from ..spec import Objective, OutcomeConstraint
+from .directions import Direction, capped, half_ranked
 from .port import Pending, Result
-
-TCHEBYCHEFF_SUM = 0.05
-"""Weight of the sum beside the maximum, as in ParEGO (Knowles 2006)."""
 
 CLIP = 2.0
 """Losses above so many deviations are all simply bad: what makes them bad is not worth a model's attention."""
@@ -106,17 +104,25 @@ class Told:
         With several objectives a new direction is drawn from `rng`: the augmented Tchebycheff norm of ParEGO.
         """
         lessons = self.lessons()
-        known = [lesson.losses is not None for lesson in lessons]
-        if not any(known):
+        if all(lesson.losses is None for lesson in lessons):
             return np.zeros(0)
+        table = self._table(lessons)
+        several = len(self._objectives) > 1
+        losses = Direction.drawn(rng, len(self._objectives)).losses(half_ranked(table)) if several else table[:, 0]
+        return _finite(losses, lessons)
+
+    def scaled(self) -> np.ndarray:
+        """The losses of every objective on a scale of [0, 1], finite; where `losses` is not empty.
+
+        Shape (lessons, objectives).
+        """
+        lessons = self.lessons()
+        return np.stack([_finite(column, lessons) for column in capped(self._table(lessons)).T], axis=1)
+
+    def _table(self, lessons: Sequence[Lesson]) -> np.ndarray:
+        """Losses as they were told, NaN for trials without; shape (lessons, objectives)."""
         table = np.array([lesson.losses or [np.nan] * len(self._objectives) for lesson in lessons])
-        table = _on_one_scale(table, np.array([lesson.borrowed_from for lesson in lessons]))
-        losses = table[:, 0] if len(self._objectives) == 1 else _directed(table, rng)
-        completed = losses[[ok and not lesson.stopped for ok, lesson in zip(known, lessons, strict=True)]]
-        if len(completed):
-            stopped = np.array([lesson.stopped for lesson in lessons])
-            losses = np.where(stopped, np.fmax(losses, np.median(completed)), losses)
-        return np.where(np.isnan(losses), np.nanmax(losses), losses)
+        return _on_one_scale(table, np.array([lesson.borrowed_from for lesson in lessons]))
 
     def penalised(self, losses: np.ndarray) -> np.ndarray:
         """`losses` in Deb's order: what is outside of the constraints comes after all that is inside, by its excess.
@@ -187,6 +193,15 @@ def _distance(constraint: OutcomeConstraint, value: float | None) -> float | Non
     return None if value is None or not math.isfinite(value) else constraint.distance(value)
 
 
+def _finite(losses: np.ndarray, lessons: Sequence[Lesson]) -> np.ndarray:
+    """A loss for every lesson: stopped ones are no better than the middle of the completed, unknown ones the worst."""
+    completed = losses[[lesson.losses is not None and not lesson.stopped for lesson in lessons]]
+    if len(completed):
+        stopped = np.array([lesson.stopped for lesson in lessons])
+        losses = np.where(stopped, np.fmax(losses, np.median(completed)), losses)
+    return np.where(np.isnan(losses), np.nanmax(losses), losses)
+
+
 def _on_one_scale(table: np.ndarray, sources: np.ndarray) -> np.ndarray:
     """The losses of borrowed trials with the mean and the deviation that this study's own have."""
     own = table[sources == ""]
@@ -202,20 +217,3 @@ def _on_one_scale(table: np.ndarray, sources: np.ndarray) -> np.ndarray:
         scores = (theirs - np.nanmean(theirs, axis=0)) / np.where(spread > 0, spread, 1.0)
         table[sources == source] = mean + np.where(deviation > 0, deviation, 1.0) * np.minimum(scores, CLIP)
     return table
-
-
-def _directed(table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The augmented Tchebycheff norm in a random direction, of losses scaled to [0, 1], half by value, half by rank.
-
-    By value alone one exploded loss presses all others of its objective together; the forest's target for one
-    objective is scaled in the same two halves.
-    """
-    from scipy.stats import rankdata
-
-    low, high = np.nanmin(table, axis=0), np.nanmax(table, axis=0)
-    scaled = (table - low) / np.where(high > low, high - low, 1.0)
-    ranks = rankdata(table, axis=0, nan_policy="omit") - 1.0
-    scaled = 0.5 * (scaled + ranks / np.maximum(np.nanmax(ranks, axis=0), 1.0))
-    weights = rng.dirichlet(np.ones(table.shape[1]))
-    weighted = scaled * weights
-    return np.asarray(weighted.max(axis=1) + TCHEBYCHEFF_SUM * weighted.sum(axis=1))

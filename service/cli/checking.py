@@ -34,7 +34,7 @@ def described(spec: StudySpec, samples: int = SAMPLES, networks: Sequence[Json] 
         ShoalError: the strategy, the stopping rule or the request for devices is not possible.
     """
     from ...search.early_stopping import check_rule
-    from ...search.strategies import make
+    from ...search.strategies import describe, make
     from ...spaces import Space
 
     space = None if spec.space is None else Space.from_json(spec.space)
@@ -50,6 +50,10 @@ def described(spec: StudySpec, samples: int = SAMPLES, networks: Sequence[Json] 
         "resources": resources(spec.resources),
         "seed": spec.seed,
     }
+    if spec.reproducible is not None:
+        report["reproducible"] = f"trial n is proposed from the results before n - {spec.reproducible}"
+    if spec.constraints and not describe(spec.strategy.name).constraints:
+        report["subject_to"] = f"{spec.strategy.name} looks at no results: constraints only decide what counts as best"
     if space is None:
         report["space"] = "defined while the objective runs"
         return report

@@ -43,6 +43,7 @@ FIELDS: dict[str, Field] = {
     "threads_per_worker": Field(path=("resources", "threads_per_worker"), types=WHOLE),
     "shards": Field(path=("shards",), types=WHOLE, optional=True),
     "reuse_workers": Field(path=("reuse_workers",), types=TRUTH),
+    "reproducible": Field(path=("reproducible",), types=WHOLE, optional=True),
     "value": Field(path=("value_from",), types=TEXT),
     "duplicates": Field(path=("duplicates",), types=TEXT),
 }
@@ -117,8 +118,10 @@ def _stored(name: str, value: Json) -> Json:
 def _field(name: str) -> Field:
     field = FIELDS.get(name)
     if field is None:
-        close = get_close_matches(name, FIELDS, n=1)
-        hint = f"Did you mean {close[0]}?" if close else f"Known: {', '.join(FIELDS)}."
+        head, dot, option = name.partition(".")
+        close = get_close_matches(head, CHOSEN if dot else FIELDS, n=1)
+        rest = f".{option or 'OPTION'}" if dot else ""
+        hint = f"Did you mean {close[0]}{rest}?" if close else f"Known: {', '.join(FIELDS)}."
         raise SpecError(f"setting {name!r} is unknown.", hint)
     return field
 

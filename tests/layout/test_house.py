@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import os
 import re
 import statistics
 import subprocess
@@ -68,6 +69,22 @@ def test_test_packages_have_no_init(root: Path) -> None:
 def test_test_files_have_names_of_their_own(root: Path) -> None:
     names = [p.name for p in (root / "tests").rglob("test_*.py")]
     assert sorted(names) == sorted(set(names))
+
+
+def test_a_unit_test_that_loads_a_large_library_is_refused(root: Path, tmp_path: Path) -> None:
+    """The guard of tests/unit sees what a module imports and what a test imports on its way."""
+    (tmp_path / "conftest.py").write_text((root / "tests" / "unit" / "conftest.py").read_text())
+    for name in ("plotly", "torch"):
+        (tmp_path / f"{name}.py").touch()
+    (tmp_path / "test_early.py").write_text("import plotly\ndef test_nothing(): pass\n")
+    (tmp_path / "test_late.py").write_text("def test_it():\n    import torch\n")
+    (tmp_path / "test_light.py").write_text("def test_it():\n    import json\n")
+    words = [sys.executable, "-m", "pytest", "--continue-on-collection-errors", "-p", "no:cacheprovider", "."]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    assert "test_early.py loads plotly: a unit test loads no large library" in done.stdout
+    assert "loads torch: a unit test loads no large library" in done.stdout
+    assert "2 passed, 2 errors" in done.stdout, done.stdout
 
 
 def test_modules_say_what_they_are_for(root: Path) -> None:

@@ -67,6 +67,14 @@ def test_wheel_holds_the_package_and_nothing_else(root: Path, tmp_path: Path) ->
     assert {n for n in names if n.count("/") > 1 and n.endswith(".py")} == expected
 
 
+DESCRIBE = "from shoal.search.strategies import describe, names; [describe(name) for name in names()]"
+FOLD_PRUNED = """
+from shoal.search.early_stopping import describe, make_rule, names
+from shoal.search.spec import Chosen, Objective
+[describe(name) for name in names()]
+rule = make_rule(Chosen(name="optuna:hyperband"), Objective(metric="a", direction="maximize"))
+rule.observe(0, 1, 0.5)
+"""
 RUN_HELP = "import shoal.service.cli\nwith contextlib.redirect_stdout(io.StringIO()): shoal.service.cli.run(['--help'])"
 
 LOADED = """
@@ -85,6 +93,8 @@ print(json.dumps([name for name in {heavy!r} if name in sys.modules]), file=sys.
         "import shoal.spaces",
         "import shoal.search",
         "import shoal.service.cli",
+        DESCRIBE,
+        FOLD_PRUNED,
         RUN_HELP,
     ],
 )
@@ -93,6 +103,23 @@ def test_import_is_light(statement: str) -> None:
     program = LOADED.format(statement=statement, heavy=HEAVY)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert json.loads(done.stdout) == []
+
+
+def test_making_a_study_is_cheap_and_loads_nothing_heavy(tmp_path: Path) -> None:
+    """Workers import the file that makes it."""
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import sys, shoal\n"
+        "from shoal.spaces import Float, Space\n"
+        "def objective(config): return 0.0\n"
+        "study = shoal.Study(space=Space(x=Float(0, 1)), train=objective, maximize='y', strategy='tpe',\n"
+        "                    early_stopping=shoal.ASHA(max_epochs=9))\n"
+        "heavy = {'torch', 'ray', 'optuna', 'sklearn', 'sqlalchemy', 'scipy'} & set(sys.modules)\n"
+        "print(sorted(heavy))\n"
+    )
+    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout == "[]\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.py"]
 
 
 def test_help_does_not_open_the_database_library() -> None:

@@ -1,10 +1,8 @@
-"""Median, percentile, patience, threshold, none, and Optuna's pruners, by hand-made examples."""
+"""Median, percentile, patience, threshold and none, by hand-made examples."""
 
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 
 import pytest
 
@@ -116,40 +114,12 @@ def test_none_never_stops() -> None:
     assert curve(rule, 0, math.nan).action == "continue"
 
 
-def test_optuna_successive_halving_prunes_like_optuna() -> None:
-    options = {"min_resource": 1, "reduction_factor": 3}
-    rule = make_rule(Chosen(name="optuna:SuccessiveHalvingPruner", options=options), UP)
-    actions = [curve(rule, number, value).action for number, value in enumerate([0.5, 0.4, 0.6, 0.55, 0.3, 0.58, 0.57])]
-    assert actions == ["continue", "stop", "continue", "stop", "stop", "continue", "stop"]
-
-
-def test_optuna_median_sees_all_other_trials_as_completed() -> None:
-    rule = make_rule(Chosen(name="optuna:median", options={"n_startup_trials": 3}), UP)
-    for number in range(3):
-        curve(rule, number, 0.5, 0.6)
-    assert curve(rule, 3, 0.1, 0.2).action == "stop"
-    assert curve(rule, 4, 0.1, 0.7).action == "continue"
-    assert "Optuna's MedianPruner" in rule.verdict(4, can_pause=True).reason
-
-
-def test_folding_a_journal_does_not_load_optuna() -> None:
-    code = (
-        "import sys; from shoal.search.early_stopping import make_rule, names, describe;"
-        "from shoal.search.spec import Chosen, Objective;"
-        "[describe(name) for name in names()];"
-        "rule = make_rule(Chosen(name='optuna:hyperband'), Objective(metric='a', direction='maximize'));"
-        "rule.observe(0, 1, 0.5); sys.exit('optuna' in sys.modules or 'torch' in sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
-
-
 @pytest.mark.parametrize(
     ("given", "name"),
     [
         (None, "none"),
         (ASHA(max_epochs=9), "asha"),
         ("median", "median"),
-        ("optuna:hyperband", "optuna:hyperband"),
         (Chosen(name="patience", options={"epochs": 3}), "patience"),
     ],
 )
@@ -171,15 +141,12 @@ def test_options_are_filled_in() -> None:
     [
         ("medain", "Did you mean 'median'"),
         ("asha", "asha needs max_epochs"),
-        ("optuna:Hyperbnd", "Did you mean 'hyperband'"),
         (Chosen(name="median", options={"min_pears": 2}), "Did you mean 'min_peers'"),
         (Chosen(name="asha", options={"max_epochs": "9"}), "max_epochs='9' is not an integer"),
         (Chosen(name="asha", options={"max_epochs": True}), "is not an integer"),
         (Chosen(name="asha", options={"max_epochs": 3, "form": "pausing"}), "'promotion' or 'stopping'"),
         (Chosen(name="threshold"), "neither lower nor upper"),
         (Chosen(name="percentile", options={"keep_percent": 0}), "above 0"),
-        (Chosen(name="optuna:percentile", options={"percentile": 101}), "Optuna refuses"),
-        (Chosen(name="optuna:PatientPruner", options={"wrapped_pruner": 1, "patience": 1}), "takes an object"),
         (3, "is no stopping rule"),
     ],
 )

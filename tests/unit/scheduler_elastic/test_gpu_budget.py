@@ -1,12 +1,7 @@
 """Budgets of GPU-hours."""
 
-import pytest
-
-from shoal.scheduler.elastic_policy import ElasticPolicy
 from shoal.scheduler.port import Ladder, StudyAdded, TrialEnded
-from shoal.scheduler.simulator.engine import Simulation
 from shoal.tests.unit.scheduler_elastic.policy_head import Head
-from shoal.tests.unit.scheduler_elastic.test_simulation import nodes, study
 
 
 def budgeted(hours: float, *, spent: float = 0.0) -> Head:
@@ -63,15 +58,3 @@ def test_more_hours_let_it_go_on() -> None:
     head.send(StudyAdded(at=61.0, study="s", ladders=(), gpu_hours=1.0))
     assert len(head.running) == 2
     assert ("s", 2) in head.running
-
-
-@pytest.mark.parametrize("hours", [0.5, 1.0, 2.0])
-def test_a_simulated_study_keeps_to_its_budget(hours: float) -> None:
-    truth = study(81, gpu_hours=hours)
-    policy = ElasticPolicy()
-    outcome = Simulation(nodes=nodes(4), studies=[truth], decide=policy.steps).run()
-    spent_hours = outcome.busy / 3600
-    one_training = max(trial.epoch_s for trial in truth.trials) * 27 * 2 / 3600
-    assert outcome.studies["s"].finished >= 1
-    assert 0.8 * hours <= spent_hours <= hours + one_training
-    assert outcome.studies["s"].finished + outcome.studies["s"].stopped == 81

@@ -273,7 +273,7 @@ def test_a_strategy_is_opened_with_the_space_as_edited(make_head: Any, make_stud
         return (1.0, {"score": config["y"]}) if step == 1 else None
 
     again = make_head(model, journal=first.journal)
-    edited = make_study(trials=6, space=Space(y=Float(2.0, 3.0)), strategy="tpe").spec()
+    edited = make_study(trials=6, space=Space(y=Float(2.0, 3.0)), strategy="evolution").spec()
     events = [StudyEdited(at=9.0, spec=edited.to_json(), reason="its file changed")]
     state = load_study(first.journal, "s")
     request = Request(k_min=1, k_max=1, gpus=Fraction(1), cpus=0)

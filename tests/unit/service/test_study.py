@@ -1,7 +1,5 @@
 """What `shoal.Study` accepts, refuses, and says."""
 
-import subprocess
-import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -183,23 +181,6 @@ def test_an_adapted_study_leaves_the_first_one_alone() -> None:
     second = first.adapted(spec, file=Path(__file__))
     assert (first.spec().budget.trials, second.spec().budget.trials) == (60, 5)
     assert second.name == "other"
-
-
-def test_making_a_study_is_cheap_and_loads_nothing_heavy(tmp_path: Path) -> None:
-    """Workers import the file that makes it."""
-    file = tmp_path / "mine.py"
-    file.write_text(
-        "import sys, shoal\n"
-        "from shoal.spaces import Float, Space\n"
-        "def objective(config): return 0.0\n"
-        "study = shoal.Study(space=Space(x=Float(0, 1)), train=objective, maximize='y', strategy='tpe',\n"
-        "                    early_stopping=shoal.ASHA(max_epochs=9))\n"
-        "heavy = {'torch', 'ray', 'optuna', 'sklearn', 'sqlalchemy', 'scipy'} & set(sys.modules)\n"
-        "print(sorted(heavy))\n"
-    )
-    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert done.stdout == "[]\n"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.py"]
 
 
 def test_int_parameters_survive_as_ints() -> None:

@@ -20,12 +20,6 @@ def cell_text(**edges: str) -> str:
     return canonical_cell(4, chosen)
 
 
-def test_the_cells_of_nas_bench_201_fall_into_the_published_number_of_classes() -> None:
-    cell = Cell(nodes=4, ops=OPS)
-    assert cell.size() == 5**6 == 15_625
-    assert len({config.key() for config in cell.grid(1)}) == 6_466
-
-
 def test_isomorphic_cells_are_one_and_others_are_not() -> None:
     assert cell_text(e01="skip", e02="conv3", e03="pool") == cell_text(e01="skip", e02="conv3", e13="none", e03="pool")
     assert cell_text(e01="skip", e13="conv3", e03="pool") == cell_text(e01="skip", e03="conv3", e13="pool")

@@ -19,7 +19,8 @@ def test_T01_a_stepped_float_keeps_its_end_point_and_prints_clean() -> None:
 
 def test_T03_the_documented_inclusive_bound_of_an_int_is_reached() -> None:
     rng = np.random.default_rng(0)
-    draws = [Int(1, 10, step=1).sample(rng) for _ in range(20_000)]
+    domain = Int(1, 10, step=1)
+    draws = [domain.sample(rng) for _ in range(20_000)]
     counts = np.bincount(draws)[1:]
     assert counts.size == 10
     assert counts.min() > 1_800 and counts.max() < 2_200

@@ -156,34 +156,6 @@ def test_T12_rules_hold_after_rounding() -> None:
         assert all(len(repr(value)) <= 4 for value in config.values())
 
 
-def test_T13_a_tiny_valid_region_is_found_and_spread_over() -> None:
-    names = [f"x{i}" for i in range(10)]
-
-    def total(s: object) -> object:
-        value = s[names[0]]  # type: ignore[index]
-        for name in names[1:]:
-            value = value + s[name]  # type: ignore[index]
-        return value <= 1
-
-    space = Space(rules=[require(total)], **{name: Float(0, 1) for name in names})
-    sums = [sum(config.values()) for config in draws(space, 60)]
-    assert max(sums) <= 1
-    assert 0.7 < float(np.mean(sums)) < 0.99, "the uniform distribution on the simplex has mean 10/11"
-    firsts = [config.x0 for config in draws(space, 60, seed=1)]
-    assert max(firsts) > 0.15
-
-
-def test_T13_an_unsatisfiable_space_is_told_apart_from_a_small_one() -> None:
-    finite = Space(a=Int(1, 5), b=Int(1, 5), rules=[require(lambda s: s.a + s.b > 10)])
-    with pytest.raises(SpaceError, match=r"None of the 25 configurations is valid: require\(\(a \+ b\) > 10\)"):
-        finite.sample(np.random.default_rng(0))
-    infinite = Space(a=Float(0, 1), b=Float(0, 1), rules=[require(lambda s: s.a + s.b > 3)])
-    with pytest.raises(SpaceError, match=r"empty or nearly so: require\(\(a \+ b\) > 3\) is broken by 64 of 64"):
-        infinite.sample(np.random.default_rng(0))
-    with pytest.raises(SpaceError, match="leaves no value of 'a'"):
-        Space(a=Int(1, 5), rules=[require(lambda s: s.a > 5)])
-
-
 def test_T14_a_bound_that_depends_on_another_parameter_holds() -> None:
     space = Space(x=Float(0, 5), y=Float(0, 10), rules=[require(lambda s: s.y >= s.x)])
     assert all(c.y >= c.x for c in draws(space))

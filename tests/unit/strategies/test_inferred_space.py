@@ -1,8 +1,5 @@
 """Conditions that define-by-run trials reveal."""
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from shoal.search.strategies.inferred_space import inferred_space
 from shoal.spaces import Categorical, Choice, Float, Int
 
@@ -50,18 +47,3 @@ def test_what_no_category_explains_is_a_parameter_of_its_own():
     domains = {"x": Float(0.0, 1.0), "sometimes": Float(0.0, 4.0)}
     inferred = inferred_space(domains, [{"x": 0.1}, {"x": 0.2, "sometimes": 1.0}])
     assert inferred.params(inferred.configuration({"x": 0.5})) == {"x": 0.5, "sometimes": 2.0}
-
-
-@given(st.lists(st.tuples(st.sampled_from([0, 1, 2]), st.booleans(), st.booleans()), min_size=1, max_size=12))
-def test_every_set_of_trials_gives_a_space_that_holds_them(drawn: list[tuple[int, bool, bool]]):
-    trials = []
-    for optimizer, has_momentum, has_damping in drawn:
-        params: dict[str, float] = {"optimizer": optimizer, "any name!": 2}
-        params |= {"momentum": 0.5} if has_momentum else {}
-        params |= {"damping": 0.25} if has_damping else {}
-        trials.append(params)
-    domains = {name: DOMAINS[name] for name in DOMAINS if any(name in params for params in trials)}
-    inferred = inferred_space(domains, trials)
-    for params in trials:
-        back = inferred.params(inferred.configuration(params))
-        assert {name: back[name] for name in params} == params

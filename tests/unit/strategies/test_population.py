@@ -8,7 +8,7 @@ import pytest
 
 from shoal.errors import SpecError
 from shoal.search import strategies
-from shoal.search.spec import Chosen, Objective
+from shoal.search.spec import Chosen, Objective, OutcomeConstraint
 from shoal.search.strategies.exploring import explored, perturbable
 from shoal.search.strategies.population import Population
 from shoal.search.strategies.port import Pending, Proposal, Result
@@ -47,7 +47,7 @@ class Trainings:
         proposal = self.proposals[number]
         return Pending(number=number, config=proposal.config, attrs=proposal.attrs)
 
-    def end(self, number: int, score: float | None, state: Any = "completed") -> None:
+    def end(self, number: int, score: float | None, state: Any = "completed", **facts: Any) -> None:
         self.open.remove(number)
         proposal = self.proposals[number]
         began = 0 if proposal.parent is None else self.epochs[proposal.parent]
@@ -56,7 +56,7 @@ class Trainings:
         curve = tuple((epoch, score or 0.0) for epoch in range(began + 1, self.epochs[number] + 1))
         result = Result(
             number=number, config=proposal.config, state=state, values=None if score is None else (score,),
-            curve=curve if state == "completed" else (), attrs=proposal.attrs,
+            curve=curve if state == "completed" else (), attrs=proposal.attrs, **facts,
         )  # fmt: skip
         self.strategy.tell([result])
 
@@ -126,6 +126,42 @@ def test_over_when_everybody_has_trained_to_the_end():
         rounds += 1
     assert rounds == 3 and len(runs.proposals) == 12
     assert {runs.epochs[n] for n in range(8, 12)} == {10}
+
+
+def test_over_at_once_when_the_function_returns_at_the_end_of_a_stretch():
+    """No further stretch is needed to find out that nothing is left to train."""
+    runs = Trainings(population(interval_epochs=5), max_epochs=10)
+    for number in runs.ask(4):
+        runs.end(number, number / 100)
+    for number in runs.ask(4):
+        runs.end(number, number / 100, returned=True)
+    assert runs.ask(4) == []
+
+
+def test_a_loop_of_ones_own_is_told_stretch_by_stretch_and_goes_on():
+    runs = Trainings(population())
+    for number in runs.ask(4):
+        proposal = runs.proposals[number]
+        facts: dict[str, Any] = {"number": number, "config": proposal.config, "attrs": proposal.attrs}
+        runs.strategy.tell([Result(state="completed", values=(0.1 * number,), returned=True, **facts)])
+    runs.open.clear()
+    assert len(runs.ask(4)) == 4
+
+
+def test_what_keeps_the_constraints_is_fitter_however_good_the_rest_is():
+    bound = OutcomeConstraint(metric="mib", relation="<=", bound=10.0)
+    made = strategies.make(
+        Chosen(name="population", options={"population": 4}), SPACE, UP, seed=1, constraints=(bound,)
+    )
+    assert isinstance(made, Population)
+    runs = Trainings(made)
+    runs.ask(4)
+    for number, (score, mib) in enumerate([(0.9, 30.0), (0.5, 9.0), (0.4, 10.0), (0.8, 11.0)]):
+        runs.end(number, score, outcomes=(mib,))
+    first, *went_on = runs.proposals[runs.ask(4)[0] :]
+    assert first.attrs["member"] == 0 and first.parent == 1, "the one furthest outside takes over the best inside"
+    assert "outside of the constraints" in first.reason
+    assert [proposal.parent for proposal in went_on] == [1, 2, 3]
 
 
 def test_gives_up_when_no_state_can_be_taken_over():

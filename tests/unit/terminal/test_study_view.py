@@ -263,3 +263,21 @@ def test_huge_values_do_not_overflow_the_sparkline() -> None:
     assert sparkline([-1.7e308, 1.7e308]) == "▁█"
     assert len(sparkline([float(i) for i in range(1000)], width=30)) == 30
     assert sparkline([math.nan, math.inf]) == ""
+
+
+def test_paused_trials_are_listed_after_those_that_ended() -> None:
+    """Under a rule that pauses at rungs they are all that there is to see for most of a study."""
+    numbers = range(7)
+    told = [event for n in numbers for event in (*proposed(n), assigned(n), reported(n, 1, 0.1 * n))]
+    told += [ended(n, "completed" if n < 2 else "paused") for n in numbers]
+    text = drawn(study_view(fold([CREATED, *told]), at=9.0))
+    rows = [line.split()[0] for line in text.partition("ended last, and paused")[2].splitlines() if "it " in line]
+    assert rows == ["1", "0", "6", "5", "4"]
+
+
+def test_notes_and_tags_have_a_line() -> None:
+    state = a_study_in_the_middle()
+    note = e.NoteWritten(at=6.0, number=1, text="two\nlines", by="shoal note")
+    assert str(line(state, note)).endswith("digits #1 note by shoal note: two lines")
+    tags = e.TagsChanged(at=6.0, added=["good"], removed=["old"], by="the dashboard")
+    assert str(line(state, tags)).endswith("digits tags +good -old by the dashboard")

@@ -7,7 +7,7 @@ import optuna
 import pytest
 
 from shoal.errors import SpaceError, StrategyError, TrialError
-from shoal.tests.unit.trial.trial_rig import ScriptedLink
+from shoal.tests.models.trial.trial_rig import ScriptedLink
 from shoal.trial_runner.optuna_trial import OptunaTrial
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from shoal.errors import TrialError
-from shoal.tests.unit.trial.trial_rig import ScriptedLink, new_trial, run
+from shoal.tests.models.trial.trial_rig import ScriptedLink, new_trial, run
 from shoal.trial_runner.let_go import TrialLetGo
 from shoal.trial_runner.trial import Trial
 

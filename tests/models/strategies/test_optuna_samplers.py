@@ -1,5 +1,6 @@
 """shoal's strategies in a plain Optuna loop."""
 
+import pickle
 import subprocess
 import sys
 from typing import Any
@@ -111,6 +112,31 @@ def test_a_finite_space_may_end():
 def test_wrong_options_are_refused():
     with pytest.raises(SpecError, match="has no option 'trees'"):
         RandomForestSampler(trees=3)
+    for seed in ("one", -1, 2**32, True):
+        with pytest.raises(SpecError, match="is not a whole number in"):
+            RandomForestSampler(seed=seed)
+
+
+def numbers(trial: optuna.Trial) -> float:
+    return trial.suggest_float("x", 0.0, 1.0) + trial.suggest_int("n", 1, 5)
+
+
+def test_one_sampler_may_serve_several_threads():
+    study = optuna.create_study(sampler=RandomForestSampler(seed=1, n_startup_trials=3, n_trees=5))
+    study.optimize(numbers, n_trials=24, n_jobs=3)
+    assert len(study.trials) == 24 and all(trial.state.is_finished() for trial in study.trials)
+
+
+def test_one_sampler_may_serve_several_studies_and_be_pickled():
+    used, fresh = (RandomForestSampler(seed=1, n_startup_trials=3, n_trees=5) for _ in range(2))
+    optuna.create_study(sampler=used, study_name="first").optimize(numbers, n_trials=10)
+    found = []
+    for sampler in (pickle.loads(pickle.dumps(used)), fresh):
+        study = optuna.create_study(sampler=sampler, study_name="second")
+        study.enqueue_trial({"x": 0.5, "n": 3})  # Optuna tells of a parameter only when it is asked for
+        study.optimize(numbers, n_trials=8)
+        found.append([trial.params for trial in study.trials])
+    assert found[0] == found[1], "what it has seen of the first study is not taken for this one's"
 
 
 def test_importing_shoal_loads_no_optuna():

@@ -5,8 +5,7 @@ import random
 import pytest
 
 from shoal.scheduler.port import Ladder, StudyAdded
-
-from .policy_head import Head, one
+from shoal.tests.unit.scheduler_elastic.policy_head import Head, one
 
 STUDIES = 8
 TRIALS = 12

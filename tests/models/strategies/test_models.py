@@ -139,6 +139,20 @@ def test_portfolio_asks_the_arm_that_earns() -> None:
     assert shares["forest"] > 4 and shares["process"] > 4
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_a_study_whose_trials_are_all_paused_is_learned_from(name: str) -> None:
+    """Under ASHA hardly a trial ever ends: the model has to come in all the same."""
+    options = {"population": 8} if name == "evolution" else {"n_startup_trials": 8}
+    space = Space(x=Float(0.0, 1.0))
+    strategy = made(name, space, **options)
+    paused = [
+        Pending(number=number, config=space.configuration({"x": number / 12}), curve=((1, abs(number / 12 - 0.5)),))
+        for number in range(12)
+    ]
+    (proposal,) = strategy.ask(12, 1, paused, 5)
+    assert "random" not in proposal.reason
+
+
 @pytest.mark.slow  # imports torch
 def test_policy_starts_uniform_and_learns_the_better_option() -> None:
     import torch

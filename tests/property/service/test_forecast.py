@@ -144,5 +144,57 @@ def test_what_is_not_known_is_asked_for(settings: dict[str, Any], assumed: Assum
 
 def test_a_pool_that_is_too_small_is_refused() -> None:
     study = simulated(pausing(spec(workers=4)), Assumptions())
-    with pytest.raises(PoolError, match="needs 4 workers with 1 GPU each"):
+    with pytest.raises(PoolError, match="needs 4 workers of 1 GPU, and a pool of 2 GPUs on one node has too few"):
         forecast([study], Pool(gpus=2), "elastic")
+
+
+@pytest.mark.parametrize(
+    ("settings", "pool", "policy", "cause"),
+    [
+        ({"gpus_per_worker": 9}, Pool(gpus=32), "elastic", "needs 9 GPUs, and a pool of 32 GPUs on nodes of 8"),
+        ({"workers": 16}, Pool(gpus=32), "fifo", "needs 16 workers of 1 GPU, and a pool of 32 GPUs on nodes of 8"),
+        ({"workers": (1, 4)}, Pool(gpus=2, static_workers=4), "static_k", "needs 4 workers of 1 GPU"),
+        ({"gpus_per_worker": 0.3, "workers": 8}, Pool(gpus=2), "elastic", "needs 8 workers of 0.3 GPU"),
+    ],
+)
+def test_trials_that_no_node_could_hold_are_refused(
+    settings: dict[str, Any], pool: Pool, policy: Any, cause: str
+) -> None:
+    study = simulated(pausing(spec(**settings)), Assumptions())
+    with pytest.raises(PoolError, match=cause):
+        forecast([study], pool, policy)
+
+
+def test_every_policy_gives_a_gang_its_workers() -> None:
+    studies = [simulated(pausing(spec(workers=(2, 4), name=name)), Assumptions()) for name in "ab"]
+    for policy in POLICIES:
+        found = forecast(studies, Pool(gpus=6, static_workers=4), policy)
+        assert found.trained_in_full >= 2, policy
+        assert found.fairness is not None and found.fairness > 0, policy
+
+
+def test_stopping_over_all_objectives_is_simulated() -> None:
+    """In the stopping form, as a live study has it for trials that cannot pause; every objective has its curve."""
+    both = {"maximize": None, "minimize": ["loss", "latency"], "trials": 54}
+    given = pausing(spec(**both, early_stopping=shoal.ASHA(max_epochs=27, metric="all")))
+    study = simulated(given, Assumptions())
+    assert (study.rule, study.milestones) == ("stop", (27,))
+    over_all = forecast([study], Pool(gpus=4), "elastic")
+    assert 1 <= over_all.trained_in_full < 54
+    first = pausing(spec(**both, early_stopping=shoal.ASHA(max_epochs=27, form="stopping")))
+    assert forecast([simulated(first, Assumptions())], Pool(gpus=4), "elastic").epochs != over_all.epochs
+
+
+def test_recorded_curves_of_all_objectives_are_drawn_together() -> None:
+    """Trials that are alike in the first objective are told apart by the second."""
+    both = {"maximize": None, "minimize": ["loss", "latency"], "trials": 60}
+    given = pausing(spec(**both, early_stopping=shoal.ASHA(max_epochs=9, metric="all")))
+    past = [Past(curve=(curve,), epoch_s=curve, others=((other,),)) for curve, other in ((0.5, 0.9), (0.50001, 0.1))]
+    study = simulated(given, Assumptions(), past=past)
+    assert study.judge is not None
+    judge = study.judge()
+    went_on: dict[float, list[bool]] = {0.5: [], 0.50001: []}
+    for trial in study.trials:
+        went_on[trial.epoch_s].append(judge(trial.number, 1, 0.5))
+    quick, slow = (sum(row) / len(row) for row in (went_on[0.50001], went_on[0.5]))
+    assert quick > 2 * slow

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from shoal.errors import TrialError
-from shoal.tests.unit.trial.trial_rig import ScriptedLink, new_trial, run, run_in_pieces
+from shoal.tests.models.trial.trial_rig import ScriptedLink, new_trial, run, run_in_pieces
 from shoal.trial_runner.trial import Trial
 
 

@@ -152,3 +152,14 @@ def test_studies_share_from_the_first_minute() -> None:
     mean_epoch_s = [sum(t.epoch_s for t in s.trials) / len(s.trials) for s in long]
     for epochs, epoch_s in zip(gained, mean_epoch_s, strict=True):
         assert epochs * epoch_s >= 0.8 * 4 * 600.0  # entitled to 4 of 8 GPUs; starts and epochs cut off cost some
+
+
+@pytest.mark.parametrize("hours", [0.5, 1.0, 2.0])
+def test_a_simulated_study_keeps_to_its_budget(hours: float) -> None:
+    truth = study(81, gpu_hours=hours)
+    outcome = play([truth], nodes(4))
+    spent_hours = outcome.busy / 3600
+    one_training = max(trial.epoch_s for trial in truth.trials) * 27 * 2 / 3600
+    assert outcome.studies["s"].finished >= 1
+    assert 0.8 * hours <= spent_hours <= hours + one_training
+    assert outcome.studies["s"].finished + outcome.studies["s"].stopped == 81
