@@ -18,7 +18,7 @@ from ..search.spec import Objective
 from ..search.transitions import TrialStatus
 from ..spaces import Domain
 from ..spaces.values import Value
-from .study_view import StudyView, is_finite
+from .study_view import StudyView
 
 if TYPE_CHECKING:
     from optuna.importance import BaseImportanceEvaluator
@@ -91,17 +91,16 @@ def sample(view: StudyView, *, with_stopped: bool | None = None, metric: str = "
         NotFound: the study has no such objective.
     """
     objective = view.objective_named(metric)
-    completed = view.valued(with_stopped=False)
+    completed = view.valued(objective, with_stopped=False)
     wanted = len(completed) < FEWEST if with_stopped is None else with_stopped
-    chosen = view.judged() if wanted else completed
-    values = [(t, value) for t in chosen if (value := view.value_of(t, objective)) is not None and is_finite(value)]
-    rows = tuple((view.flat(t), value) for t, value in values)
+    chosen = view.judged(objective) if wanted else completed
+    rows = tuple((view.flat(t), view.finite_value(t, objective)) for t in chosen)
     domains = {path: domain for path in view.paths if (domain := view.domain(path)) is not None}
     return Sample(
         objective=objective,
         rows=rows,
         domains=domains,
-        stopped=sum(t.status is not TrialStatus.COMPLETED for t, _ in values),
+        stopped=sum(t.status is not TrialStatus.COMPLETED for t in chosen),
     )
 
 

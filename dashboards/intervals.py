@@ -60,9 +60,10 @@ class PoolMark:
 
 @dataclass(slots=True)
 class Intervals:
-    """All intervals of a study, in the order of their beginnings."""
+    """All intervals of a study, in the order of their beginnings; `let_go_at`: when each trial last let devices go."""
 
     all: list[Interval] = field(default_factory=list)
+    let_go_at: dict[int, float] = field(default_factory=dict)
     marks: list[PoolMark] = field(default_factory=list)
     _open: dict[int, Interval] = field(default_factory=dict)
     _last_steps: dict[int, int] = field(default_factory=dict)
@@ -126,3 +127,4 @@ class Intervals:
         held = self._open.pop(number, None)
         if held is not None:
             held.ended_at, held.outcome, held.reason = max(at, held.started_at), outcome, reason
+            self.let_go_at[number] = held.ended_at

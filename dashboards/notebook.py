@@ -67,6 +67,8 @@ def summary_html(state: StudyData) -> str:
     if best is not None:
         rows.append((f"best {view.objective.metric}", f"{number(best.value)} (trial {best.number})"))
         rows += [(path, written(value)) for path, value in view.flat(best).items()]
+    rows += [("tags", " ".join(state.tags))] if state.tags else []
+    rows += [("note", state.note)] if state.note else []
     body = "".join(
         f'<tr><th style="{LEFT}">{html.escape(name)}</th><td style="{LEFT}">{html.escape(value)}</td></tr>'
         for name, value in rows

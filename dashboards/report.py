@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 
 from ..errors import ShoalError
@@ -12,10 +13,11 @@ from ..search.transitions import TrialStatus
 from ..search.trial_record import TrialRecord
 from . import pages
 from .axes import written
-from .figures import STUDY_FIGURES, dumped, figure_json, study_figure
+from .figures import OF_OBJECTIVE, STUDY_FIGURES, Options, dumped, figure_json, study_figure
 from .redaction import redacted
-from .study_view import StudyView, is_finite
+from .study_view import StudyView
 from .terminal.figures import duration, number
+from .terminal.standing import leader
 
 FOLDER = Path(pages.__file__).parent
 FIGURES = tuple(name for name in STUDY_FIGURES if name != "trial_curve")
@@ -38,12 +40,14 @@ def report(view: StudyView) -> str:
     """The page as text.
 
     Args:
-        view: the study.
+        view: the study; of several objectives, the figures that show one at a time are there for each.
     """
     drawn = {name: figure_json(study_figure(view, name)) for name in FIGURES}
-    charts = "\n".join(
-        f'<section class="{_class_of(name)}"><div class="plot" id="plot-{name}"></div></section>' for name in drawn
-    )
+    charts = _charts(FIGURES, "")
+    for i, objective in enumerate(view.state.spec.objectives[1:], start=1):
+        options = Options(metric=objective.metric)
+        drawn |= {f"{name}-{i}": figure_json(study_figure(view, name, options)) for name in OF_OBJECTIVE}
+        charts += f"<h2>{_text(f'{objective.direction} {objective.metric}')}</h2>{_charts(OF_OBJECTIVE, f'-{i}')}"
     title = html.escape(view.name)
     return "\n".join(
         [
@@ -53,7 +57,7 @@ def report(view: StudyView) -> str:
             f"<style>{(FOLDER / 'shoal.css').read_text(encoding='utf-8')}</style>",
             f"</head><body><main><h1>{title}</h1>",
             facts(view),
-            f'<div class="charts">{charts}</div>',
+            charts,
             "<h2>Best trials</h2>",
             trials_table(view),
             "</main>",
@@ -82,14 +86,14 @@ def facts(view: StudyView) -> str:
     counts = ", ".join(f"{n} {status}" for status, n in state.counts().items() if n)
     used = f"{state.gpu_s / 3600:.4g} GPU-hours" if state.gpu_s else duration(state.run_s)
     boxes = [
-        ("state", state.status, state.reason),
+        ("state", state.status, "; ".join(part for part in (_as_of(view), _told(state.reason)) if part)),
         ("trials", str(len(state.trials)), counts or "none"),
         ("used", used, f"{state.epochs_trained} epochs"),
         ("strategy", state.spec.strategy.name, f"early stopping: {state.spec.early_stopping.name}"),
         (
             f"best {view.objective.metric}",
             number(best.value) if best is not None else "-",
-            f"trial {best.number}" if best is not None else "no trial has completed",
+            f"trial {best.number}" if best is not None else _leads(view),
         ),
     ]
     inner = "".join(
@@ -97,7 +101,33 @@ def facts(view: StudyView) -> str:
         f'<div class="more">{_text(more)}</div></div>'
         for name, value, more in boxes
     )
-    return f'<div class="facts">{inner}{_configuration(view, best)}</div>'
+    return f'<div class="facts">{inner}{_configuration(view, best)}{_remarks(view)}</div>'
+
+
+def _as_of(view: StudyView) -> str:
+    """The last moment that the report knows of."""
+    at = view.state.last_at
+    return "" if at is None else f"as of {datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _told(reason: str) -> str:
+    return "" if reason == "created" else reason
+
+
+def _leads(view: StudyView) -> str:
+    """The trial to look at before one has completed."""
+    first = leader(view.state)
+    return "no trial has completed" + (f"; {number(first.best_value)} so far in trial {first.number}" if first else "")
+
+
+def _remarks(view: StudyView) -> str:
+    """What people wrote on the study; nothing where they did not."""
+    note, tags = view.state.note, view.state.tags
+    if not note and not tags:
+        return ""
+    shown = "".join(f'<span class="tag">{_text(tag)}</span>' for tag in tags)
+    text = f'<p class="note-text">{_text(note)}</p>' if note else ""
+    return f'<div class="fact wide"><div class="name">note and tags</div><div class="tags">{shown}</div>{text}</div>'
 
 
 def _configuration(view: StudyView, best: TrialRecord | None) -> str:
@@ -113,9 +143,9 @@ def _configuration(view: StudyView, best: TrialRecord | None) -> str:
 
 
 def trials_table(view: StudyView, rows: int = BEST_ROWS) -> str:
-    """The best trials first, then failed ones, with the reason for what became of each."""
+    """The best trials first, completed ones before stopped and paused ones, then failed ones, with the reasons."""
     valued = sorted(
-        (t for t in view.valued() if t.status is TrialStatus.COMPLETED or is_finite(t.value)),
+        view.judged(),
         key=lambda t: (t.status is not TrialStatus.COMPLETED, view.objective.loss(t.value or 0.0), t.number),
     )
     failed = [t for t in view.trials if t.status is TrialStatus.FAILED]
@@ -125,16 +155,26 @@ def trials_table(view: StudyView, rows: int = BEST_ROWS) -> str:
             [
                 str(t.number),
                 str(t.status),
-                number(t.value),
+                _values(t),
                 str(t.last_step),
                 " ".join(f"{path}={written(value)}" for path, value in view.flat(t).items()),
+                "; ".join(part for part in (" ".join(t.tags), t.note) if part),
                 t.reason,
             ]
         )
         for t in shown
     )
-    head = "".join(f"<th>{name}</th>" for name in ("trial", "state", "value", "epochs", "parameters", "why"))
+    columns = ("trial", "state", "value", "epochs", "parameters", "tags and note", "why")
+    head = "".join(f"<th>{name}</th>" for name in columns)
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _values(trial: TrialRecord) -> str:
+    """The value, or of several objectives each with its name."""
+    named = trial.named_values or {}
+    if len(named) < 2:
+        return number(trial.value)
+    return ", ".join(f"{metric} {number(value)}" for metric, value in named.items())
 
 
 def script_safe(body: Json) -> str:
@@ -144,6 +184,15 @@ def script_safe(body: Json) -> str:
     '"\\\\u003c/script>"'
     """
     return dumped(body).decode().replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _charts(names: Iterable[str], suffix: str) -> str:
+    """Places for figures, which the script fills by their ids."""
+    places = "\n".join(
+        f'<section class="{_class_of(name)}"><div class="plot" id="plot-{name}{suffix}"></div></section>'
+        for name in names
+    )
+    return f'<div class="charts">{places}</div>'
 
 
 def _class_of(figure: str) -> str:

@@ -10,7 +10,7 @@ from ..errors import NotFound, ShoalError
 from ..search.spec import Objective
 from ..search.study_data import StudyData
 from ..search.transitions import TrialStatus
-from ..search.trial_record import TrialRecord
+from ..search.trial_record import PENDING, TrialRecord
 from ..spaces import Domain, Space, node_from_json
 from ..spaces.values import Value
 from .axes import Axis, axis_of, guessed_axis
@@ -37,8 +37,7 @@ class StudyView:
         self._space_source: object = None
         self._flat: dict[int, Mapping[str, Value]] = {}
         self._domains: dict[str, Domain] = {}
-        self._valued: list[TrialRecord] = []
-        self._valued_seq = -1
+        self._valued: dict[str, tuple[int, list[TrialRecord]]] = {}
         self._kept: dict[tuple[str, int], Any] = {}
 
     def once(self, what: str, trial: TrialRecord, make: Callable[[TrialRecord], Kept]) -> Kept:
@@ -71,12 +70,19 @@ class StudyView:
         return objectives[metric] if metric else self.objective
 
     def value_of(self, trial: TrialRecord, objective: Objective) -> float | None:
-        """What a trial is judged by in one objective: at its end, or by its last report."""
+        """What a trial is judged by in one objective: at its end, or so far; None for one that ended without."""
         if objective is self.objective:
             return trial.value
         if trial.values is not None:
             return (trial.named_values or {}).get(objective.metric)
-        return next((v for _, v in reversed(trial.curve_of(objective.metric)) if v is not None), None)
+        judged, column = trial.judged_row(), trial.columns.get(objective.metric)
+        return column[judged] if trial.status in PENDING and judged is not None and column else None
+
+    def finite_value(self, trial: TrialRecord, objective: Objective) -> float:
+        """The same of a trial that `valued` or `judged` gave for this objective."""
+        value = self.value_of(trial, objective)
+        assert value is not None
+        return value
 
     @property
     def trials(self) -> list[TrialRecord]:
@@ -92,22 +98,41 @@ class StudyView:
         """Trials that have ended, in the order in which they did."""
         return [self.state.trials[number] for number in self.state.ended]
 
-    def valued(self, *, with_stopped: bool = True) -> list[TrialRecord]:
-        """Ended trials with a finite value, in the order in which they ended."""
-        if self._valued_seq != self.state.last_seq:
+    @property
+    def resting_trials(self) -> list[TrialRecord]:
+        """Trials that have ended or are paused, in the order in which they last trained.
+
+        Not in the order of their ends: trials that stay paused at a rung end all at once, with the study.
+        """
+        paused = [self.state.trials[number] for number in self.state.numbers(TrialStatus.PAUSED)]
+        return sorted([*self.ended_trials, *paused], key=self.rested_at)
+
+    def rested_at(self, trial: TrialRecord) -> float:
+        """When a trial that does not run last trained, seconds since the epoch; its end, for one that never did."""
+        let_go_at = self.intervals.let_go_at.get(trial.number)
+        if let_go_at is not None:
+            return let_go_at
+        return trial.ended_at or trial.started_at or trial.created_at
+
+    def valued(self, objective: Objective | None = None, *, with_stopped: bool = True) -> list[TrialRecord]:
+        """Ended trials with a finite value in an objective (None: the first), in the order in which they ended."""
+        of = objective or self.objective
+        seq, found = self._valued.get(of.metric, (-1, []))
+        if seq != self.state.last_seq:
             wanted = (TrialStatus.COMPLETED, TrialStatus.STOPPED)
-            self._valued = [t for t in self.ended_trials if t.status in wanted and is_finite(t.value)]
-            self._valued_seq = self.state.last_seq
-        return [t for t in self._valued if with_stopped or t.status is TrialStatus.COMPLETED]
+            found = [t for t in self.ended_trials if t.status in wanted and is_finite(self.value_of(t, of))]
+            self._valued[of.metric] = self.state.last_seq, found
+        return [t for t in found if with_stopped or t.status is TrialStatus.COMPLETED]
 
     def keeps_bounds(self, trial: TrialRecord) -> bool:
         """Does an ended trial keep all outcome constraints?"""
         return not self.state.spec.constraints or self.state.excess(trial) == 0
 
-    def judged(self) -> list[TrialRecord]:
+    def judged(self, objective: Objective | None = None) -> list[TrialRecord]:
         """`valued()`, and the paused trials with a finite value so far: of many a rule will ask no more."""
+        of = objective or self.objective
         paused = (self.state.trials[number] for number in self.state.numbers(TrialStatus.PAUSED))
-        return [*self.valued(), *(t for t in paused if is_finite(t.value))]
+        return [*self.valued(of), *(t for t in paused if is_finite(self.value_of(t, of)))]
 
     @property
     def space(self) -> Space | None:

@@ -14,17 +14,20 @@ from ..search.events import (
     Decision,
     Enqueued,
     Event,
+    NoteWritten,
     StudyEdited,
     StudyPaused,
     StudyResumed,
     StudyStopping,
+    TagsChanged,
     TrialDecided,
 )
+from ..search.remarks import bearer, check_tags, note_of
 from ..search.spec import Json
 from ..search.study_data import StudyData
 from ..search.transitions import TrialStatus
 from ..spaces import Space
-from .commands import Command
+from .commands import REMARK_VERBS, Command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +47,52 @@ def effect_of(body: Json, state: StudyData, at: float) -> Effect:
             return _enqueue(command, state, at)
         if command.verb == "edit":
             return _edit(command, state, at)
+        if command.verb in REMARK_VERBS:
+            return _remark(command, state, at)
         if command.number is None:
             return _on_study(command, state, at)
         return _on_trial(command, state, at)
     except ShoalError as error:
         return Effect(ok=False, text=str(error))
+
+
+def remark_elsewhere(body: Json, study: str, at: float) -> Effect | None:
+    """The effect of a note or tags on a study that this head does not run, and so knows nothing of but its name.
+
+    None: the command is of another kind; the study's own head will see it.
+    """
+    try:
+        command = Command.from_json(body)
+    except ShoalError:
+        return None
+    return _written(command, study, at) if command.verb in REMARK_VERBS else None
+
+
+def _remark(command: Command, state: StudyData, at: float) -> Effect:
+    on = bearer(state, command.number)
+    if on is None:
+        return _no_such_trial(command.number, state)
+    if command.verb == "tag":
+        check_tags(on.tags, command.added, command.removed)
+    return _written(command, state.name, at)
+
+
+def _written(command: Command, study: str, at: float) -> Effect:
+    number, who = command.number, command.who
+    name = f"study {study}" if number is None else f"trial {study}#{number}"
+    if command.verb == "note":
+        text = note_of(command.text)
+        told = f"{name}: note {'written' if text else 'taken away'}"
+        return Effect(ok=True, text=told, events=(NoteWritten(at=at, text=text, by=who, number=number),))
+    added, removed = tuple(command.added), tuple(command.removed)
+    told = f"{name}: tags {' '.join([*(f'+{tag}' for tag in added), *(f'-{tag}' for tag in removed)])}"
+    event = TagsChanged(at=at, added=added, removed=removed, by=who, number=number)
+    return Effect(ok=True, text=told, events=(event,))
+
+
+def _no_such_trial(number: int | None, state: StudyData) -> Effect:
+    text = f"trial {state.name}#{number} does not exist; the study has {len(state.trials)} trials"
+    return Effect(ok=False, text=text)
 
 
 def _on_study(command: Command, state: StudyData, at: float) -> Effect:
@@ -83,7 +127,7 @@ def _on_trial(command: Command, state: StudyData, at: float) -> Effect:
     record = state.trials.get(number)
     name = f"trial {state.name}#{number}"
     if record is None:
-        return Effect(ok=False, text=f"{name} does not exist; the study has {len(state.trials)} trials")
+        return _no_such_trial(number, state)
     status = record.status
     if status.is_terminal:
         return Effect(ok=False, text=f"{name} is {status} already")

@@ -9,6 +9,9 @@ from typing import Literal, get_args
 
 from ..errors import PoolError
 from ..scheduler.elastic_policy import ElasticPolicy
+from ..scheduler.placement import Cluster
+from ..scheduler.pool import describe
+from ..scheduler.port import Request
 from ..scheduler.simulator.baselines import EqualShare, fixed_size
 from ..scheduler.simulator.engine import Decide, Simulation
 from ..scheduler.simulator.workload import COLD, Costs, Failures, Outcome, SimulatedStudy, pool_of
@@ -16,6 +19,9 @@ from ..scheduler.simulator.workload import COLD, Costs, Failures, Outcome, Simul
 PolicyName = Literal["elastic", "ray_default", "equal_share", "static_k", "fifo"]
 
 POLICIES: tuple[PolicyName, ...] = get_args(PolicyName)
+
+ONE_NODE: tuple[PolicyName, ...] = ("ray_default", "static_k", "fifo")
+"""Policies that give every trial the same number of workers, all on one node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +78,7 @@ def forecast(studies: Sequence[SimulatedStudy], pool: Pool, policy: PolicyName) 
     """Simulate the studies together on the pool.
 
     Raises:
-        PoolError: a trial of a study never fits the pool.
+        PoolError: a trial of a study never fits the pool, or not under this policy.
     """
     outcome = _play(studies, pool, policy)
     ended = {name: study.done_s or outcome.makespan_s for name, study in outcome.studies.items()}
@@ -96,12 +102,7 @@ def forecast(studies: Sequence[SimulatedStudy], pool: Pool, policy: PolicyName) 
 
 def _play(studies: Sequence[SimulatedStudy], pool: Pool, policy: PolicyName) -> Outcome:
     for study in studies:
-        if study.gpus * study.k_min > pool.gpus:
-            needed = f"{study.k_min} workers with {study.gpus} GPU each"
-            raise PoolError(
-                f"a trial of study {study.name} needs {needed}, and a pool of {pool.gpus} GPUs has too few.",
-                "Simulate a larger pool, or smaller trials with --set.",
-            )
+        _check_fits(study, _least_workers(study, studies, pool, policy), pool, policy)
     decide, costs = _decide(policy, studies, pool)
     if policy != "elastic":
         studies = [replace(study, rule="stop") for study in studies]
@@ -117,15 +118,46 @@ def _play(studies: Sequence[SimulatedStudy], pool: Pool, policy: PolicyName) -> 
     return simulation.run()
 
 
+def _check_fits(study: SimulatedStudy, workers: int, pool: Pool, policy: PolicyName) -> None:
+    """Refuse a pool that no trial of the study fits with so many workers."""
+    request = Request(k_min=workers, k_max=workers, gpus=study.gpus, cpus=0)
+    cluster = Cluster()
+    for node in pool_of(pool.gpus, pool.gpus_per_node):
+        cluster.add(node)
+    room = cluster.largest_room(request) if policy in ONE_NODE else cluster.most_workers(request)
+    if room >= workers:
+        return
+    has = f"{pool.gpus} GPU" + ("s" if pool.gpus > 1 else "")
+    where = f"on nodes of {pool.gpus_per_node}" if pool.gpus > pool.gpus_per_node else "on one node"
+    needed = f"under {policy} a trial of study {study.name} needs {describe(request)}"
+    raise PoolError(
+        f"{needed}, and a pool of {has} {where} has too few.",
+        "Simulate a larger pool or larger nodes (--gpus-per-node), or smaller trials with --set.",
+    )
+
+
+def _least_workers(study: SimulatedStudy, studies: Sequence[SimulatedStudy], pool: Pool, policy: PolicyName) -> int:
+    """The fewest workers with which a trial of the study runs: its own, or the one size of all trials."""
+    if policy not in ONE_NODE:
+        return study.k_min
+    size = _fixed_workers(studies, pool, policy)
+    return min(size, max((trial.k_max for trial in study.trials), default=size))
+
+
+def _fixed_workers(studies: Sequence[SimulatedStudy], pool: Pool, policy: PolicyName) -> int:
+    smallest = max(study.k_min for study in studies)
+    return max(smallest, pool.static_workers) if policy == "static_k" else smallest
+
+
 def _decide(policy: PolicyName, studies: Sequence[SimulatedStudy], pool: Pool) -> tuple[Decide, Costs]:
     """The policy, and what starts and resizes cost under it: Ray Tune's start processes anew."""
-    smallest = max(study.k_min for study in studies)
+    workers = _fixed_workers(studies, pool, policy)
     made: dict[PolicyName, Callable[[], tuple[Decide, Costs]]] = {
         "elastic": lambda: (ElasticPolicy().steps, Costs()),
-        "ray_default": lambda: (fixed_size(smallest), COLD),
+        "ray_default": lambda: (fixed_size(workers), COLD),
         "equal_share": lambda: (EqualShare().steps, COLD),
-        "static_k": lambda: (fixed_size(max(smallest, pool.static_workers)), Costs()),
-        "fifo": lambda: (fixed_size(smallest), Costs()),
+        "static_k": lambda: (fixed_size(workers), Costs()),
+        "fifo": lambda: (fixed_size(workers), Costs()),
     }
     return made[policy]()
 
@@ -134,7 +166,9 @@ def _fairness(studies: Sequence[SimulatedStudy], ended: dict[str, float], pool: 
     weights = math.fsum(study.weight for study in studies)
     worst = 0.0
     for study in studies:
-        own = max(math.ceil(study.gpus * study.k_min), int(pool.gpus * study.weight / weights))
+        workers = _least_workers(study, studies, pool, policy)
+        least = math.ceil(study.gpus * workers) if study.gpus >= 1 else math.ceil(workers / int(1 / study.gpus))
+        own = max(least, int(pool.gpus * study.weight / weights))
         alone = _play([replace(study, arrive_s=0.0)], replace(pool, gpus=own, mtbf_h=None), policy)
         worst = max(worst, (ended[study.name] - study.arrive_s) / alone.makespan_s)
     return worst

@@ -18,11 +18,12 @@ from ..scheduler.port import NodeUp, Policy, Tick
 from ..search.events import CommandDone, Event, HeadOpened
 from ..search.instructions import Kill, Pause
 from ..search.journal.port import Journal
+from ..search.spec import Json
 from ..search.strategies.port import PastAsk
 from ..search.study_state import StudyState
 from ..trial_runner.cluster.ports import RunningTrial
 from .arrivals import Arrivals, Notice
-from .command_effects import effect_of
+from .command_effects import effect_of, remark_elsewhere
 from .decisions import Decisions
 from .interrupts import Interrupts
 from .pool_view import PoolView
@@ -197,14 +198,22 @@ class Head:
         self._next_poll = now + COMMAND_POLL_S
         for command_id, study, body in self._journal.new_commands():
             run = self._runs.get(study)
-            if run is None:
-                continue  # another study in the same journal; its own head will see it
             at = self._runner.now()
+            if run is None:
+                self._remark_elsewhere(command_id, study, body, at)
+                continue
             effect = effect_of(body, run.state, at)
             for event in effect.events:
                 self._decisions.take(run, event)
             self._decisions.take(run, CommandDone(at=at, command=command_id, ok=effect.ok, effect=effect.text))
             self._notice(effect.text)
+
+    def _remark_elsewhere(self, command: str, study: str, body: Json, at: float) -> None:
+        """A command for another study in the same journal: only its own head does anything but write remarks down."""
+        effect = remark_elsewhere(body, study, at)
+        if effect is None or study not in self._journal.studies():
+            return
+        self._journal.append(study, [*effect.events, CommandDone(at=at, command=command, ok=True, effect=effect.text)])
 
     def _check_interrupts(self) -> None:
         if self._interrupts is None or not self._interrupts.count:

@@ -17,12 +17,16 @@ from ..errors import SpecError
 from ..scheduler.simulator import synthetic
 from ..scheduler.simulator.workload import Judge, SimulatedStudy, SimulatedTrial
 from ..search.early_stopping import make_rule
+from ..search.early_stopping.all_objectives import AllObjectivesRule
 from ..search.early_stopping.asha import AshaRule
-from ..search.spec import Chosen, Json, StudySpec
+from ..search.spec import Chosen, Json, Objective, StudySpec
 from ..spaces.cost import Machine, step_time_s
 
 if TYPE_CHECKING:
     from ..search.study_data import StudyData
+    from ..search.trial_record import TrialRecord
+
+Curves = tuple[tuple[float, ...], ...]
 
 DEFAULT_EPOCH_S = 60.0
 
@@ -55,10 +59,14 @@ class Assumptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """What is known of one trial: values by epoch (lower is better), seconds of an epoch on one worker."""
+    """What is known of one trial: values by epoch (lower is better), seconds of an epoch on one worker.
+
+    `others` are the curves of the study's further objectives, where early stopping looks at all.
+    """
 
     curve: tuple[float, ...]
     epoch_s: float
+    others: tuple[tuple[float, ...], ...] = ()
 
 
 def simulated(
@@ -76,7 +84,8 @@ def simulated(
     count = assumed.trials or spec.budget.trials
     if count is None:
         raise SpecError(f"study {spec.name} sets no number of trials.", "Say how many to simulate: --trials 100.")
-    rule = make_rule(spec.early_stopping, spec.watched)
+    one = {name: value for name, value in spec.early_stopping.options.items() if name != "metric"}
+    rule = make_rule(Chosen(name=spec.early_stopping.name, options=one), spec.watched)
     halving = rule if isinstance(rule, AshaRule) else None
     epochs = halving.milestones[0][-1] if halving is not None else assumed.epochs
     if epochs is None:
@@ -84,9 +93,13 @@ def simulated(
             f"how long a trial of study {spec.name} trains is not known: its early stopping sets no max_epochs.",
             "Say how many epochs a full training has: --epochs 27.",
         )
-    promotes = halving is not None and halving.is_promotion
+    promotes = halving is not None and halving.is_promotion and not spec.watches_all
     random = Random(assumed.seed)
-    drawn = [_trial(spec, assumed, random, number, epochs, networks, past) for number in range(count)]
+    drawn, others = [], []
+    for number in range(count):
+        seen = past[random.randrange(len(past))] if past else None
+        drawn.append(_trial(spec, assumed, random, number, epochs, networks, past, seen))
+        others.append(_other_curves(spec, assumed, number, epochs, seen) if spec.watches_all else ())
     if halving is not None and promotes:
         drawn = [_in_bracket(trial, halving.bracket(trial.number)) for trial in drawn]
     return SimulatedStudy(
@@ -95,7 +108,7 @@ def simulated(
         milestones=halving.milestones[0] if halving is not None and promotes else (epochs,),
         eta=halving.reduction_factor if halving is not None else 3,
         rule="promote" if promotes or spec.early_stopping.name == "none" else "stop",
-        judge=judge_of(spec),
+        judge=judge_of(spec, others),
         weight=spec.weight,
         priority=spec.priority,
         k_min=spec.resources.min_workers,
@@ -105,8 +118,12 @@ def simulated(
     )
 
 
-def judge_of(spec: StudySpec) -> Callable[[], Judge]:
-    """Makes the study's own stopping rule, in its stopping form, for one simulated run."""
+def judge_of(spec: StudySpec, others: Sequence[Curves]) -> Callable[[], Judge]:
+    """Makes the study's own stopping rule, in its stopping form, for one simulated run.
+
+    Args:
+        others: of each trial the curves of the further objectives, where the rule looks at all; lower is better.
+    """
     chosen = spec.early_stopping
     if "form" in chosen.options:
         chosen = Chosen(name=chosen.name, options={**chosen.options, "form": "stopping"})
@@ -115,7 +132,10 @@ def judge_of(spec: StudySpec) -> Callable[[], Judge]:
         rule = make_rule(chosen, spec.watched)
 
         def goes_on(number: int, epoch: int, value: float) -> bool:
-            rule.observe(number, epoch, spec.watched.loss(value))
+            if isinstance(rule, AllObjectivesRule):
+                rule.observe_all(number, epoch, (value, *(curve[epoch - 1] for curve in others[number])))
+            else:
+                rule.observe(number, epoch, spec.watched.loss(value))
             return rule.verdict(number, can_pause=False).action == "continue"
 
         return goes_on
@@ -129,23 +149,43 @@ def past_of(state: StudyData) -> list[Past]:
     Raises:
         SpecError: none of its trials has reported anything.
     """
-    watched = state.spec.watched
+    spec = state.spec
+    wanted = spec.objectives if spec.watches_all else (spec.watched,)
     found = []
     for record in state.trials.values():
-        known = [(step, watched.loss(v)) for step, v in record.curve_of(watched.metric) if v is not None]
-        if not known or not record.run_s:
+        curve, *others = (_curve(record, objective) for objective in wanted)
+        if not curve or not all(others) or not record.run_s:
             continue
-        values: list[float] = []
-        for step, value in known:
-            values += [value] * (step - len(values))
         many = synthetic.speedups(max(record.workers, 1))[-1]
-        found.append(Past(curve=tuple(values), epoch_s=record.run_s / known[-1][0] * many))
+        found.append(Past(curve=curve, epoch_s=record.run_s / len(curve) * many, others=tuple(others)))
     if not found:
         raise SpecError(
             f"study {state.spec.name} has no trial with reports: there is nothing to simulate from.",
             "Name a study that has run, or leave --like out.",
         )
     return found
+
+
+def _curve(record: TrialRecord, objective: Objective) -> tuple[float, ...]:
+    """The losses after epoch 1, 2, ... as far as the trial has reported; an epoch without one has the next one's."""
+    values: list[float] = []
+    for step, value in record.curve_of(objective.metric):
+        if value is not None:
+            values += [objective.loss(value)] * (step - len(values))
+    return tuple(values)
+
+
+def _other_curves(spec: StudySpec, assumed: Assumptions, number: int, epochs: int, seen: Past | None) -> Curves:
+    """Curves of the objectives after the first, as recorded, else made up without regard to the first."""
+    if seen is not None and len(seen.others) == len(spec.objectives) - 1:
+        return tuple(_extended(curve, epochs) for curve in seen.others)
+    random = Random(f"{assumed.seed}#{number}")
+    return tuple(synthetic.curve(random, epochs) for _ in spec.objectives[1:])
+
+
+def _extended(curve: tuple[float, ...], epochs: int) -> tuple[float, ...]:
+    """A curve that was cut off keeps its last value."""
+    return curve[:epochs] + curve[-1:] * (epochs - len(curve))
 
 
 def _trial(
@@ -156,13 +196,17 @@ def _trial(
     epochs: int,
     networks: Sequence[Json],
     past: Sequence[Past],
+    seen: Past | None,
 ) -> SimulatedTrial:
     k_max = spec.resources.max_workers
-    if past:
-        seen = past[random.randrange(len(past))]
-        values = seen.curve[:epochs] + seen.curve[-1:] * (epochs - len(seen.curve))
+    if seen is not None:
         seconds = seen.epoch_s * (assumed.epoch_s / fmean(p.epoch_s for p in past) if assumed.epoch_s else 1.0)
-        return SimulatedTrial(number=number, curve=values, epoch_s=seconds, speedups=synthetic.speedups(k_max))
+        return SimulatedTrial(
+            number=number,
+            curve=_extended(seen.curve, epochs),
+            epoch_s=seconds,
+            speedups=synthetic.speedups(k_max),
+        )
     parts = networks[number % len(networks)] if networks else ()
     if not parts:
         return SimulatedTrial(

@@ -4,7 +4,15 @@ The web pages, `shoal export --html` and notebooks draw the same ones. Importing
 """
 
 from .architecture import architecture
-from .catalogue import POOL_FIGURES, STUDY_FIGURES, Options, importance_figure, pool_figure, study_figure
+from .catalogue import (
+    OF_OBJECTIVE,
+    POOL_FIGURES,
+    STUDY_FIGURES,
+    Options,
+    importance_figure,
+    pool_figure,
+    study_figure,
+)
 from .compare import compare
 from .contour import contour
 from .gantt import gantt
@@ -21,6 +29,7 @@ from .trial_curve import trial_curve
 from .utilisation import utilisation
 
 __all__ = [
+    "OF_OBJECTIVE",
     "POOL_FIGURES",
     "STUDY_FIGURES",
     "Options",

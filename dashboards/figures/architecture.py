@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from ...spaces.values import Value
 from ..axes import written
 from ..study_view import StudyView
+from ..terminal.standing import leader
 from .theme import BLUE, GREY, SERIES, empty, figure, literal
 
 LINES_IN_A_BOX = 6
@@ -62,13 +63,14 @@ def architecture(view: StudyView, *, number: int | None = None, narrow: bool = F
     """The configuration of a trial.
 
     Args:
-        number: the trial; None: the best completed one.
+        number: the trial; None: the best completed one, and before there is one the trial that leads.
         narrow: fewer boxes beside each other.
     """
-    trial = view.state.best if number is None else view.state.trials.get(number)
+    trial = view.state.best or leader(view.state) if number is None else view.state.trials.get(number)
     if trial is None:
-        return empty("Architecture", "No trial has completed yet.")
-    title = f"Architecture of trial {trial.number}"
+        return empty("Architecture", "No trial has a value yet.")
+    leads = ", which leads so far" if number is None and view.state.best is None else ""
+    title = f"Architecture of trial {trial.number}{leads}"
     flat = view.flat(trial)
     if not flat:
         return empty(title, "It has no parameters.")

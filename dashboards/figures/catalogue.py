@@ -34,10 +34,11 @@ Entry = TypeVar("Entry")
 class Options:
     """What a figure may be asked for; each takes the ones it knows.
 
-    `by` is the x axis of histories, `paths` the parameters of slices and parallel coordinates, `x` and `y` those of a
-    contour, `against` the second axis of a Pareto front, `number` a trial, `curves` how many curves are drawn one by
-    one, `with_stopped`, `metric` (see `sample`) and `evaluator` belong to the importance, `since` and `until` (seconds
-    since the epoch), `colour` and `utc_offset_s` to the chart of devices. `narrow` is for screens under 620 pixels.
+    `metric` is the objective that is shown (empty: the first), `by` the x axis of histories, `paths` the parameters of
+    slices and parallel coordinates, `x` and `y` those of a contour, `against` the second axis of a Pareto front,
+    `number` a trial, `curves` how many curves are drawn one by one. `with_stopped` (see `sample`) and `evaluator`
+    belong to the importance; `since` and `until` (seconds since the epoch), `colour` and `utc_offset_s` to the chart of
+    devices. `narrow` is for screens under 620 pixels.
 
     Raises:
         SpecError: a value that no figure takes.
@@ -91,11 +92,13 @@ def _gantt(views: Sequence[StudyView], options: Options) -> go.Figure:
 
 
 STUDY_FIGURES: Mapping[str, Callable[[StudyView, Options], go.Figure]] = {
-    "history": lambda view, o: history(view, by=o.by),
-    "learning_curves": lambda view, o: learning_curves(view, curves=o.curves),
-    "parallel_coordinates": lambda view, o: parallel_coordinates(view, paths=o.paths, narrow=o.narrow),
-    "slices": lambda view, o: slices(view, paths=o.paths, narrow=o.narrow),
-    "contour": lambda view, o: contour(view, x=o.x, y=o.y),
+    "history": lambda view, o: history(view, by=o.by, metric=o.metric),
+    "learning_curves": lambda view, o: learning_curves(view, curves=o.curves, metric=o.metric),
+    "parallel_coordinates": lambda view, o: parallel_coordinates(
+        view, paths=o.paths, metric=o.metric, narrow=o.narrow
+    ),
+    "slices": lambda view, o: slices(view, paths=o.paths, metric=o.metric, narrow=o.narrow),
+    "contour": lambda view, o: contour(view, x=o.x, y=o.y, metric=o.metric),
     "importance": importance_figure,
     "pareto": lambda view, o: pareto(view, against=o.against),
     "rungs": lambda view, o: rungs(view),
@@ -104,6 +107,9 @@ STUDY_FIGURES: Mapping[str, Callable[[StudyView, Options], go.Figure]] = {
     "architecture": lambda view, o: architecture(view, number=o.number, narrow=o.narrow),
     "trial_curve": lambda view, o: trial_curve(view, number=_number(view, o)),
 }
+
+OF_OBJECTIVE = ("history", "learning_curves", "parallel_coordinates", "slices", "contour", "importance")
+"""Figures of one objective: of several, `Options.metric` says which."""
 
 POOL_FIGURES: Mapping[str, Callable[[Sequence[StudyView], Options], go.Figure]] = {
     "gantt": _gantt,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from ..study_view import StudyView
-from .history import By, improving, places_of
+from .history import By, improving, places_of, unit_of, uses_gpus
 from .theme import SERIES, empty, figure, literal, rounded, value_title
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
@@ -26,21 +26,20 @@ def compare(views: Sequence[StudyView], *, by: By = "trials") -> go.Figure:
         return empty(title, "Choose studies to compare.")
     objective = views[0].objective
     alike = [view for view in views if view.objective == objective]
+    found = [_steps(view, by) for view in alike]
+    on_gpus = any(uses_gpus(view.state.trials.values()) for view in alike)
+    divisor, unit = unit_of(by, max(last for _, last in found), on_gpus=on_gpus)
     traces = []
-    unit = ""
-    for i, view in enumerate(alike):
-        places, unit = places_of(view, by)
-        steps = improving(view, view.ended_trials)
+    for i, (view, (steps, last)) in enumerate(zip(alike, found, strict=True)):
         if not steps:
             continue
-        last = max(places.values())
         traces.append(
             {
                 "type": "scatter",
                 "mode": "lines+markers",
                 "showlegend": True,
                 "name": literal(view.name, 30),
-                "x": [rounded(x) for x in [*(places[number] for number, _ in steps), last]],
+                "x": [rounded(x / divisor) for x in [*(place for place, _ in steps), last]],
                 "y": [rounded(value) for _, value in [*steps, steps[-1]]],
                 "line": {"shape": "hv", "color": SERIES[i % len(SERIES)], "dash": DASHES[i % len(DASHES)], "width": 2},
                 "marker": {"size": 5},
@@ -52,3 +51,11 @@ def compare(views: Sequence[StudyView], *, by: By = "trials") -> go.Figure:
     note = f"{left_out} with another objective left out" if left_out else ""
     axes = {"xaxis": {"title": {"text": unit}}, "yaxis": {"title": {"text": value_title(objective)}}}
     return figure(title, traces, axes, note=note)
+
+
+def _steps(view: StudyView, by: By) -> tuple[list[tuple[float, float]], float]:
+    """((place, value) of each improvement, the last place of all)."""
+    resting = view.resting_trials
+    places = places_of(view, resting, by)
+    steps = [(places[number], value) for number, value in improving(view, resting, view.objective)]
+    return steps, max(places.values(), default=0.0)

@@ -19,13 +19,18 @@ CELLS = 24
 FEWEST = 4
 
 
-def contour(view: StudyView, *, x: str = "", y: str = "") -> go.Figure:
+def contour(view: StudyView, *, x: str = "", y: str = "", metric: str = "") -> go.Figure:
     """Values between trials, by inverse distance weighting (Shepard 1968, power 2) in the axes' even coordinates.
 
     Args:
         x, y: the two parameters; empty: the first two of the space.
+        metric: which objective; empty: the first.
+
+    Raises:
+        NotFound: the study has no such objective.
     """
     title = "Contour"
+    objective = view.objective_named(metric)
     known = view.paths
     across = x if x in known else next((p for p in known if p != y), "")
     up = y if y in known and y != across else next((p for p in known if p != across), "")
@@ -33,12 +38,12 @@ def contour(view: StudyView, *, x: str = "", y: str = "") -> go.Figure:
         return empty(title, "It takes two parameters.")
     x_axis, y_axis = view.axis(across), view.axis(up)
     points = []
-    for trial in view.judged():
+    for trial in view.judged(objective):
         flat = view.flat(trial)
         if across in flat and up in flat:
             px, py = x_axis.place(flat[across]), y_axis.place(flat[up])
-            if px is not None and py is not None and trial.value is not None:
-                points.append((px, py, trial.value, trial.number))
+            if px is not None and py is not None:
+                points.append((px, py, view.finite_value(trial, objective), trial.number))
     if len(points) < FEWEST:
         both = f"{literal(across, 30)} and {literal(up, 30)}"
         return empty(title, f"Fewer than {FEWEST} trials with a value have both {both}.")
@@ -46,7 +51,7 @@ def contour(view: StudyView, *, x: str = "", y: str = "") -> go.Figure:
     xs, grid_x = _coordinates(x_axis, [p[0] for p in points])
     ys, grid_y = _coordinates(y_axis, [p[1] for p in points])
     surface = _surface(xs, ys, values, grid_x, grid_y)
-    colours = GOOD_TO_BAD if view.objective.direction == "minimize" else GOOD_TO_BAD[::-1]
+    colours = GOOD_TO_BAD if objective.direction == "minimize" else GOOD_TO_BAD[::-1]
     scale = [[i / (len(colours) - 1), colour] for i, colour in enumerate(colours)]
     low, high = (float(np.quantile(values, q)) for q in (0.02, 0.98))
     traces: list[dict[str, Any]] = [
@@ -59,7 +64,7 @@ def contour(view: StudyView, *, x: str = "", y: str = "") -> go.Figure:
             "zmin": low,
             "zmax": high if high > low else low + 1e-12,
             "contours": {"coloring": "fill", "showlines": False},
-            "colorbar": {"thickness": 10, "title": {"text": literal(view.objective.metric, 20), "side": "right"}},
+            "colorbar": {"thickness": 10, "title": {"text": literal(objective.metric, 20), "side": "right"}},
             "hoverinfo": "skip",
         }
     ]
@@ -68,6 +73,7 @@ def contour(view: StudyView, *, x: str = "", y: str = "") -> go.Figure:
         {
             "type": "scatter",
             "mode": "markers",
+            "cliponaxis": False,
             "showlegend": False,
             "x": [rounded(float(a)) for a, _, _ in shown_points],
             "y": [rounded(float(b)) for _, b, _ in shown_points],

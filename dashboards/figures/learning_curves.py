@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from ...search.spec import Objective
 from ...search.transitions import TrialStatus
 from ...search.trial_record import TrialRecord
 from ..study_view import StudyView, is_finite
@@ -23,43 +24,49 @@ BANDS = ((0.05, 0.95, 0.12), (0.25, 0.75, 0.22))
 """(low quantile, high quantile, opacity)."""
 
 
-def learning_curves(view: StudyView, *, curves: int = CURVES) -> go.Figure:
+def learning_curves(view: StudyView, *, curves: int = CURVES, metric: str = "") -> go.Figure:
     """The best trials' curves, the running ones', bands of quantiles over all trials, and a mark at each stop.
 
     Args:
         curves: how many trials are drawn one by one.
+        metric: which objective; empty: the first.
+
+    Raises:
+        NotFound: the study has no such objective.
     """
     title = "Learning curves"
-    reporting = [t for t in view.trials if t.best_value is not None]
+    objective = view.objective_named(metric)
+    best = {t.number: value for t in view.trials if (value := _best(t, objective)) is not None}
+    reporting = [view.state.trials[number] for number in best]
     if not reporting:
-        return empty(title, "No trial has reported its metric yet.")
-    chosen = _chosen(view, reporting, curves)
-    traces = _bands(view, reporting) if len(reporting) > len(chosen) else []
-    traces += [_curve(t) for t in chosen]
+        return empty(title, f"No trial has reported {literal(objective.metric, 40)} yet.")
+    ranked = sorted(reporting, key=lambda t: (objective.loss(best[t.number]), t.number))
+    running = [t for t in reporting if t.status is TrialStatus.RUNNING][: max(1, curves // 2)]
+    chosen = list({t.number: t for t in (*ranked[:curves], *running)}.values())
+    traces = _bands(view, reporting, objective.metric) if len(reporting) > len(chosen) else []
+    traces += [_curve(t, objective.metric) for t in chosen]
+    traces += [_in_legend(status) for status in TrialStatus if any(t.status is status for t in chosen)]
     stops = [t for t in reporting if t.status in (TrialStatus.STOPPED, TrialStatus.FAILED)]
-    traces += _stop_marks(view, decimated(stops, STOP_MARKS))
+    traces += _stop_marks(view, decimated(stops, STOP_MARKS), objective.metric)
     alone = thinned(len(chosen), len(reporting))
     note = f"{alone} one by one, all of them as bands" if alone else ""
     axes = {
         "xaxis": {"title": {"text": "epoch"}},
-        "yaxis": {"title": {"text": value_title(view.objective)}},
+        "yaxis": {"title": {"text": value_title(objective)}},
     }
     return figure(title, traces, axes, note=note)
 
 
-def _chosen(view: StudyView, reporting: list[TrialRecord], curves: int) -> list[TrialRecord]:
-    """The best ones, and those that run now."""
-    ranked = sorted(
-        (t for t in reporting if is_finite(t.best_value)),
-        key=lambda t: (view.objective.loss(t.best_value if t.best_value is not None else 0.0), t.number),
-    )
-    best = {t.number: t for t in ranked[:curves]}
-    running = [t for t in reporting if t.status is TrialStatus.RUNNING][: max(1, curves // 2)]
-    return list((best | {t.number: t for t in running}).values())
+def _best(trial: TrialRecord, objective: Objective) -> float | None:
+    """The best finite value that it reported of an objective; None without one."""
+    if objective == trial.objective:
+        return trial.best_value if is_finite(trial.best_value) else None
+    finite = [v for v in trial.columns.get(objective.metric, ()) if v is not None and is_finite(v)]
+    return min(finite, key=objective.loss, default=None)
 
 
-def _curve(trial: TrialRecord) -> dict[str, Any]:
-    points = decimated(trial.curve, POINTS)
+def _curve(trial: TrialRecord, metric: str) -> dict[str, Any]:
+    points = decimated(trial.curve_of(metric), POINTS)
     return {
         "type": "scatter",
         "mode": "lines" if len(points) > 1 else "markers",
@@ -76,9 +83,15 @@ def _curve(trial: TrialRecord) -> dict[str, Any]:
     }
 
 
-def _bands(view: StudyView, reporting: list[TrialRecord]) -> list[dict[str, Any]]:
+def _in_legend(status: TrialStatus) -> dict[str, Any]:
+    """A trace without points that says what the colour of curves means."""
+    look = {"line": {"color": COLOUR[status], "width": 2}, "hoverinfo": "skip"}
+    return {"type": "scatter", "mode": "lines", "name": str(status), "x": [None], "y": [None], **look}
+
+
+def _bands(view: StudyView, reporting: list[TrialRecord], metric: str) -> list[dict[str, Any]]:
     """Quantiles over the trials that reported at a step (or in a bin of steps)."""
-    points = np.concatenate([view.once("points", t, _points) for t in reporting])
+    points = np.concatenate([view.once(f"points {metric}", t, lambda t: _points(t, metric)) for t in reporting])
     points = points[np.isfinite(points[:, 1])]
     steps, values = points[:, 0].astype(int), points[:, 1]
     width = max(1, int(np.ceil((steps.max() - steps.min() + 1) / POINTS)))
@@ -113,16 +126,16 @@ def _bands(view: StudyView, reporting: list[TrialRecord]) -> list[dict[str, Any]
     return traces
 
 
-def _points(trial: TrialRecord) -> np.ndarray:
+def _points(trial: TrialRecord, metric: str) -> np.ndarray:
     """(step, value) of every report; NaN where it lacked the metric."""
-    points: np.ndarray = np.array(trial.curve, dtype=float)
+    points: np.ndarray = np.array(trial.curve_of(metric), dtype=float)
     return points
 
 
-def _stop_marks(view: StudyView, trials: list[TrialRecord]) -> list[dict[str, Any]]:
+def _stop_marks(view: StudyView, trials: list[TrialRecord], metric: str) -> list[dict[str, Any]]:
     marks = []
     for status in (TrialStatus.STOPPED, TrialStatus.FAILED):
-        ends = [(t, *point) for t in trials if t.status is status and (point := _last_finite(t))]
+        ends = [(t, *point) for t in trials if t.status is status and (point := _last_finite(t, metric))]
         if ends:
             marks.append(
                 {
@@ -144,5 +157,5 @@ def _stop_text(trial: TrialRecord) -> str:
     return f"<b>trial {trial.number}</b> {trial.status} after epoch {trial.last_step}<br>{literal(trial.reason, 100)}"
 
 
-def _last_finite(trial: TrialRecord) -> tuple[int, float] | None:
-    return next(((s, v) for s, v in reversed(trial.curve) if v is not None and is_finite(v)), None)
+def _last_finite(trial: TrialRecord, metric: str) -> tuple[int, float] | None:
+    return next(((s, v) for s, v in reversed(trial.curve_of(metric)) if v is not None and is_finite(v)), None)

@@ -11,6 +11,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from ...search.spec import Objective
 from ...search.trial_record import TrialRecord
 from ..axes import Axis
 from ..study_view import StudyView
@@ -18,6 +19,9 @@ from .theme import GOOD_TO_BAD, GREY, decimated, empty, figure, literal, noted, 
 
 DIMENSIONS = {False: 12, True: 5}
 """Parameters, by whether the screen is narrow."""
+
+NAMES_BESIDE = {False: 7, True: 3}
+"""Names that have room on one line, by whether the screen is narrow; more of them take turns on two."""
 
 LINES = 300
 """Lines beyond this many are a solid block of colour."""
@@ -27,31 +31,37 @@ NOT_ACTIVE = -0.1
 
 
 def parallel_coordinates(
-    view: StudyView, *, paths: Sequence[str] = (), limit: int = LINES, narrow: bool = False
+    view: StudyView, *, paths: Sequence[str] = (), metric: str = "", limit: int = LINES, narrow: bool = False
 ) -> go.Figure:
     """Lines across up to 12 parameters and the objective, coloured from the best seventh to the worst.
 
     Args:
         paths: which parameters; empty: the first ones of the space.
+        metric: which objective; empty: the first.
         narrow: up to 5 parameters, which is what a phone has room for.
         limit: how many trials are drawn: a third of them the best ones, the others evenly spread.
+
+    Raises:
+        NotFound: the study has no such objective.
     """
     title = "Parallel coordinates"
+    objective = view.objective_named(metric)
     known = view.paths
     chosen = [path for path in paths if path in known] or known[: DIMENSIONS[narrow]]
-    trials = view.judged()
+    trials = view.judged(objective)
     if not chosen:
         return empty(title, "The study has no parameters.")
     if not trials:
         return empty(title, "No trial has a value yet.")
-    ranked = sorted(trials, key=lambda t: (_loss(view, t), t.number))
+    ranked = sorted(trials, key=lambda t: (objective.loss(view.finite_value(t, objective)), t.number))
     drawn = decimated(ranked, limit - limit // 3, keep=ranked[: limit // 3])
     axes = [view.axis(path) for path in chosen]
     scales = [_Scale(axis, [_place(view, axis, t) for t in drawn]) for axis in axes]
-    values = _Scale(Axis(path="", kind="linear"), [t.value for t in drawn])
-    traces = _lines(view, drawn, axes, scales, values)
-    names = [literal(path, 22) for path in chosen] + [f"<b>{literal(view.objective.metric, 22)}</b>"]
-    staggered = [name if i % 2 == 0 else f"<br>{name}" for i, name in enumerate(names)]
+    values = _Scale(Axis(path="", kind="linear"), [view.finite_value(t, objective) for t in drawn])
+    traces = _lines(view, drawn, axes, scales, values, objective)
+    names = [literal(path, 22) for path in chosen] + [f"<b>{literal(objective.metric, 22)}</b>"]
+    crowded = len(names) > NAMES_BESIDE[narrow]
+    staggered = [f"<br>{name}" if crowded and i % 2 else name for i, name in enumerate(names)]
     remark = noted(thinned(len(drawn), len(trials)), thinned(len(chosen), len(known), "parameters"))
     layout = {
         "xaxis": {
@@ -102,7 +112,12 @@ class _Scale:
 
 
 def _lines(
-    view: StudyView, drawn: list[TrialRecord], axes: list[Axis], scales: list[_Scale], values: _Scale
+    view: StudyView,
+    drawn: list[TrialRecord],
+    axes: list[Axis],
+    scales: list[_Scale],
+    values: _Scale,
+    objective: Objective,
 ) -> list[dict[str, Any]]:
     """One trace a colour, its lines apart by gaps; the best are drawn last, on top."""
     groups = len(GOOD_TO_BAD)
@@ -115,7 +130,7 @@ def _lines(
         ys: list[float | None] = []
         for trial in members:
             ys += [s.height(_place(view, axis, trial)) for axis, s in zip(axes, scales, strict=True)]
-            ys += [values.height(trial.value), None]
+            ys += [values.height(view.finite_value(trial, objective)), None]
             xs += [*range(len(axes) + 1), None]
         traces.append(
             {
@@ -135,11 +150,6 @@ def _lines(
 
 def _group_name(group: int, groups: int) -> str:
     return f"best 1/{groups}" if group == 0 else f"worst 1/{groups}" if group == groups - 1 else f"group {group + 1}"
-
-
-def _loss(view: StudyView, trial: TrialRecord) -> float:
-    assert trial.value is not None
-    return view.objective.loss(trial.value)
 
 
 def _place(view: StudyView, axis: Axis, trial: TrialRecord) -> float | None:

@@ -15,7 +15,7 @@ from ..study_view import StudyView, is_finite
 from .history import hover
 from .theme import COLOUR, GREY, MARKERS, SHAPE, decimated, empty, figure, literal, rounded, value_title
 
-ENDED = (TrialStatus.COMPLETED, TrialStatus.STOPPED)
+SHOWN = (TrialStatus.COMPLETED, TrialStatus.STOPPED, TrialStatus.PAUSED)
 OUTSIDE = "outside of the constraints"
 
 Measure = Callable[[TrialRecord], float | None]
@@ -30,7 +30,8 @@ def pareto(view: StudyView, *, against: str = "") -> go.Figure:
     """
     title = "Pareto front"
     name, measure, less_is_better = _measure(view, against)
-    trials = [t for t in view.valued() if is_finite(measure(t))]
+    judged = view.valued() if view.state.spec.constraints else view.judged()  # a paused one has no outcomes yet
+    trials = [t for t in judged if is_finite(measure(t))]
     if not trials:
         return empty(title, "No trial has ended with a value yet.")
 
@@ -43,7 +44,7 @@ def pareto(view: StudyView, *, against: str = "") -> go.Figure:
     best = [view.state.trials[number] for _, _, number in undominated([key(t) for t in kept])]
     drawn = decimated(trials, MARKERS, keep=best)
     groups = {
-        **{str(s): (COLOUR[s], SHAPE[s], [t for t in drawn if t.status is s and view.keeps_bounds(t)]) for s in ENDED},
+        **{str(s): (COLOUR[s], SHAPE[s], [t for t in drawn if t.status is s and view.keeps_bounds(t)]) for s in SHOWN},
         OUTSIDE: (GREY, "circle-open", [t for t in drawn if not view.keeps_bounds(t)]),
     }
     traces: list[dict[str, Any]] = [

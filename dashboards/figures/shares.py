@@ -36,7 +36,8 @@ def shares(views: Sequence[StudyView]) -> go.Figure:
 
     layout = {
         "barmode": "group",
-        "height": max(220, 130 + 44 * len(names)),
+        "bargap": max(0.2, 0.8 - 0.15 * len(names)),
+        "height": max(360, 130 + 44 * len(names)),
         "xaxis": {"title": {"text": "GPU-hours" if on_gpus else "worker-hours"}, "rangemode": "tozero"},
         "yaxis": {
             "tickvals": list(range(len(names))),

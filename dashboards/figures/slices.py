@@ -7,6 +7,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from ...search.spec import Objective
 from ...search.transitions import TrialStatus
 from ...search.trial_record import TrialRecord
 from ..axes import Axis
@@ -34,26 +35,31 @@ COLUMNS = {False: 3, True: 2}
 GAP = 0.05
 
 
-def slices(view: StudyView, *, paths: Sequence[str] = (), narrow: bool = False) -> go.Figure:
+def slices(view: StudyView, *, paths: Sequence[str] = (), metric: str = "", narrow: bool = False) -> go.Figure:
     """A small chart for each of up to 9 parameters: values of trials against it.
 
     Args:
         paths: which parameters; empty: the first ones of the space.
+        metric: which objective; empty: the first.
         narrow: two charts beside each other instead of three.
+
+    Raises:
+        NotFound: the study has no such objective.
     """
     title = "Slices"
+    objective = view.objective_named(metric)
     known = view.paths
     chosen = [path for path in paths if path in known][:PARAMETERS] or known[:PARAMETERS]
     if not chosen:
         return empty(title, "The study has no parameters.")
-    trials = view.judged()
+    trials = view.judged(objective)
     if not trials:
         return empty(title, "No trial has a value yet.")
-    best = [view.state.best] if view.state.best else []
-    drawn = decimated(trials, MARKERS // len(chosen), keep=best)
+    best = min(trials, key=lambda t: (objective.loss(view.finite_value(t, objective)), t.number))
+    drawn = decimated(trials, MARKERS // len(chosen), keep=[best])
     columns = min(COLUMNS[narrow], len(chosen))
     rows = -(-len(chosen) // columns)
-    layout: dict[str, Any] = {"height": 90 + 190 * rows, "margin": {"l": 62, "r": 14, "t": 64, "b": 30}}
+    layout: dict[str, Any] = {"height": 150 + 200 * rows, "margin": {"l": 62, "r": 14, "t": 64, "b": 56}}
     traces: list[dict[str, Any]] = []
     for i, path in enumerate(chosen):
         axis = view.axis(path)
@@ -71,9 +77,9 @@ def slices(view: StudyView, *, paths: Sequence[str] = (), narrow: bool = False) 
             "anchor": f"x{suffix}",
             "showticklabels": column == 0,
             "matches": "y" if i else None,
-            "title": {"text": value_title(view.objective) if i == 0 else "", "font": {"size": 11}},
+            "title": {"text": value_title(objective) if i == 0 else "", "font": {"size": 11}},
         }
-        traces += _markers(view, axis, drawn, suffix, named=i == 0)
+        traces += _markers(view, axis, drawn, suffix, objective, named=i == 0)
     return figure(title, traces, layout, note=thinned(len(drawn), len(trials)))
 
 
@@ -99,13 +105,13 @@ def _place(view: StudyView, axis: Axis, trial: TrialRecord) -> float | None:
 
 
 def _markers(
-    view: StudyView, axis: Axis, drawn: Sequence[TrialRecord], suffix: str, *, named: bool
+    view: StudyView, axis: Axis, drawn: Sequence[TrialRecord], suffix: str, objective: Objective, *, named: bool
 ) -> list[dict[str, Any]]:
     traces = []
     present = {trial.status for trial in drawn}
     for status in (s for s in (TrialStatus.STOPPED, TrialStatus.PAUSED, TrialStatus.COMPLETED) if s in present):
         points = [
-            (place, trial)
+            (place, trial.number, view.finite_value(trial, objective))
             for trial in drawn
             if trial.status is status and (place := _place(view, axis, trial)) is not None
         ]
@@ -118,10 +124,10 @@ def _markers(
                 "name": str(status),
                 "legendgroup": str(status),
                 "showlegend": named,
-                "x": [rounded(place) for place, _ in points],
-                "y": [rounded(trial.value) for _, trial in points],
-                "customdata": [trial.number for _, trial in points],
-                "hovertext": [f"trial {trial.number}: {shown(trial.value)}" for _, trial in points],
+                "x": [rounded(place) for place, _, _ in points],
+                "y": [rounded(value) for _, _, value in points],
+                "customdata": [number for _, number, _ in points],
+                "hovertext": [f"trial {number}: {shown(value)}" for _, number, value in points],
                 "hoverinfo": "text",
                 "xaxis": f"x{suffix}",
                 "yaxis": f"y{suffix}",

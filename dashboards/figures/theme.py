@@ -7,8 +7,10 @@ middle, so that one figure reads on light and on dark pages; the pages recolour 
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import plotly.graph_objects as go
@@ -20,8 +22,11 @@ from ..redaction import redacted
 Item = TypeVar("Item")
 
 # Plotly imports this class when it is first used; two threads that do so at once can deadlock in circular imports, so
-# it is done here, by the one thread that imports this module.
+# it is done here, by the one thread that imports this module. So is pandas, where it is installed: plotly takes it from
+# `sys.modules`, even when another thread, which imports Optuna, has only begun to import it.
 Figure = go.Figure
+with suppress(ImportError):
+    importlib.import_module("pandas")
 
 BLUE, ORANGE, GREEN, VERMILION = "#0072b2", "#e69f00", "#009e73", "#d55e00"
 PURPLE, SKY, YELLOW, GREY = "#cc79a7", "#56b4e9", "#f0e442", "#8a8f98"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import plotly.graph_objects as go
@@ -70,9 +71,14 @@ def _marks(before: list[Interval], after: list[Interval]) -> tuple[list[dict[str
                 "xshift": 8,
                 "textangle": -90,
                 "showarrow": False,
-                "text": "; ".join(what for _, what in changes[-MARKS_AT_ONE_EPOCH:]),
+                "text": "; ".join(_counted([what for _, what in changes])[-MARKS_AT_ONE_EPOCH:]),
                 "hovertext": "<br>".join(literal(old.reason, 120) for old, _ in changes),
                 "font": {"size": 10},
             }
         )
     return shapes, notes
+
+
+def _counted(remarks: list[str]) -> list[str]:
+    """Each remark once, in the order of first appearance, with how often it was made."""
+    return [what if count == 1 else f"{what} ({count} times)" for what, count in Counter(remarks).items()]

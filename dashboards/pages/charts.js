@@ -39,22 +39,22 @@ export function reader() {
 }
 
 const SMALL_LETTER = 5.7; // pixels a letter of the line under a title takes on average
+const LETTER = 6.4; // the same of a sentence in an empty chart
 const LINE = 14;
 
-/** The line under a title in as many lines as it needs; more of them push the chart down. */
-function wrapped(layout, width) {
-  const words = (layout.title?.subtitle?.text ?? "").split(" ");
-  const most = Math.max(20, Math.floor((width - 20) / SMALL_LETTER));
+/** A text in as many lines as it needs. */
+function inLines(text, width, letter) {
+  const most = Math.max(20, Math.floor((width - 20) / letter));
   const lines = [""];
-  for (const word of words) {
+  for (const word of text.split(" ")) {
     const last = lines[lines.length - 1];
     if (last && last.length + word.length >= most) lines.push(word);
     else lines[lines.length - 1] = last ? `${last} ${word}` : word;
   }
-  return { text: lines.join("<br>"), extra: (lines.length - 1) * LINE };
+  return lines;
 }
 
-function themed(layout, width) {
+function themed(layout, width, empty) {
   const style = getComputedStyle(document.documentElement);
   const colour = style.getPropertyValue("--text").trim();
   const copy = { ...layout, uirevision: "keep", font: { ...layout.font, color: colour } };
@@ -65,9 +65,13 @@ function themed(layout, width) {
     Object.assign(copy.margin, { l: Math.min(44, copy.margin.l), r: 6 });
     copy.title.font = { size: 13 };
   }
-  const { text, extra } = wrapped(layout, width);
+  if (empty) { // a sentence says why
+    copy.annotations = (layout.annotations ?? []).map((one) => ({ ...one, text: inLines(one.text, width, LETTER).join("<br>") }));
+  }
+  const lines = inLines(layout.title?.subtitle?.text ?? "", width, SMALL_LETTER);
+  const extra = (lines.length - 1) * LINE; // more lines push the chart down
   if (extra) {
-    copy.title.subtitle = { ...layout.title.subtitle, text };
+    copy.title.subtitle = { ...layout.title.subtitle, text: lines.join("<br>") };
     copy.margin.t += extra;
     if (copy.height) copy.height += extra;
   }
@@ -94,7 +98,7 @@ export class Chart {
     const first = this.figure === null;
     this.figure = figure;
     if (first) this.plot.replaceChildren();
-    const layout = themed(figure.layout, this.plot.clientWidth);
+    const layout = themed(figure.layout, this.plot.clientWidth, figure.data.length === 0);
     if (layout.height) this.plot.style.minHeight = `${layout.height}px`;
     await library.react(this.plot, lit(figure.data), layout, CONFIG);
     if (first) {

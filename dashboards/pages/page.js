@@ -29,13 +29,16 @@ async function answered(response) {
     location.assign("login");
     throw new Error("logged out");
   }
-  const body = await response.json();
-  if (!response.ok) {
-    const error = body.error ?? { cause: `the server answered ${response.status}`, remedy: "" };
-    throw new Error(`${error.cause} ${error.remedy}`.trim());
+  const body = await response.json().catch(() => null); // a server error, or a proxy's page
+  if (!response.ok || body === null) {
+    const error = body?.error ?? { cause: `the server answered ${response.status}`, remedy: "" };
+    throw Object.assign(new Error(`${error.cause} ${error.remedy}`.trim()), { status: response.status });
   }
   return body;
 }
+
+/** Does the error say that there is no such study or trial, at least not yet? */
+export const isMissing = (error) => error.status === 404;
 
 export const path = (...parts) => "api/v1/" + parts.map(encodeURIComponent).join("/");
 

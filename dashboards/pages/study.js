@@ -1,15 +1,16 @@
 // One study: its standing, its figures, its trials, and what a person may do with it.
 
 import {
-  act, duration, el, fact, fill, get, live, number, parameterList, path, query, shell, status, toast, trialAddress,
+  act, duration, el, fact, fill, get, isMissing, live, number, parameterList, path, query, shell, status, toast, trialAddress,
   trialLink, when,
 } from "./page.js";
 import { Chart, drawAll, reader, watchVisible } from "./charts.js";
+import { Remarks, remarked } from "./remarks.js";
 
 const name = query.get("study") ?? "";
 const address = path("studies", name);
 const options = { by: "trials", x: "", y: "", with_stopped: "", metric: "", against: "" };
-const table = { offset: 0, limit: 25, sort: "state", descending: true, state: "" };
+const table = { offset: 0, limit: 25, sort: "state", descending: true, state: "", tag: "" };
 const STATES = ["", "running", "queued", "paused", "completed", "stopped", "failed", "cancelled", "infeasible"];
 let parameters = [];
 
@@ -22,11 +23,13 @@ const why = el("p", { class: "note", role: "status", id: "why" });
 const actions = el("div", { class: "actions", role: "group", "aria-label": "Actions" });
 const trials = el("div", { class: "scroll", id: "trials" });
 const enqueue = el("details", { id: "enqueue" }, el("summary", {}, "Enqueue a configuration"));
+const remarks = new Remarks(name);
+const objective = el("div", { class: "actions", id: "objective" });
 
-function choice(label, key, values, chart) {
+function choice(label, key, values, ...drawn) {
   const select = el("select", { "aria-label": label, onchange: (event) => {
     options[key] = event.target.value;
-    update([chart()]);
+    update(drawn.map((chart) => chart()));
   } }, values.map(([value, text]) => el("option", { value, selected: options[key] === value }, text)));
   return el("label", {}, `${label} `, select);
 }
@@ -37,7 +40,7 @@ const charts = {
     choice("against", "by", [["trials", "trials"], ["time", "time"], ["gpu_hours", "GPU-hours"]], () => charts.history)] }),
   learning_curves: new Chart("learning_curves", "Learning curves", { onTrial: open }),
   parallel_coordinates: new Chart("parallel_coordinates", "Parallel coordinates", { wide: true }),
-  importance: new Chart("importance", "Parameter importance", { controls: [el("span", { id: "importance-controls" }),
+  importance: new Chart("importance", "Parameter importance", { controls: [
     choice("trials", "with_stopped", [["", "automatic"], ["false", "completed"],
       ["true", "also stopped"]], () => charts.importance)] }),
   rungs: new Chart("rungs", "Rungs"),
@@ -47,10 +50,12 @@ const charts = {
   architecture: new Chart("architecture", "Best configuration as a diagram", { wide: true }),
 };
 const all = Object.values(charts);
+const OF_OBJECTIVE = ["history", "learning_curves", "parallel_coordinates", "slices", "contour", "importance"];
 const FIRST = [charts.history];
 const SECOND = all.filter((chart) => chart !== charts.history && chart !== charts.importance);
 
-fill(document.getElementById("content"), heading, why, facts, actions, enqueue,
+const content = document.getElementById("content");
+fill(content, heading, why, facts, remarks.box, actions, enqueue, objective,
   el("div", { class: "charts" }, all.map((chart) => chart.box)),
   el("h2", {}, "Trials"), trials);
 
@@ -58,28 +63,31 @@ function fetchFigures(wanted, extra = {}) {
   return get(`${address}/figures`, { names: wanted.map((chart) => chart.name).join(","), ...options, ...reader(), ...extra });
 }
 
-function showSummary(study) {
+function showSummary(study, isRun) {
   const counts = Object.entries(study.trials).filter(([, count]) => count > 0);
   const left = study.outlook;
   const best = study.best;
   const reason = study.reason === "created" ? "" : study.reason;
   why.textContent = study.trouble || `${reason}${study.not_finite ? `; ${study.not_finite} trials have a value that is not finite` : ""}`;
   fill(facts,
-    fact("state", status(study.state), study.ended_at ? `ended ${when(study.ended_at)}` : `since ${when(study.created_at)}`),
+    fact("state", status(study.state), study.ended_at ? `ended ${when(study.ended_at)}` : isRun ? `since ${when(study.created_at)}` : `no run has it open; begun ${when(study.created_at)}`),
     fact("trials", study.budget.trials === null ? `${study.settled}` : `${study.settled} of ${study.budget.trials}`,
       counts.map(([state, count]) => `${count} ${state}`).join(", ")),
     study.over ? fact("took", duration(study.active_seconds), "while a run had it open")
       : fact("time left", left ? duration(left.remaining_s) : "–",
         left ? `90 %: ${duration(left.low_s)} to ${duration(left.high_s)}` : "too few trials have ended to tell"),
     fact(`best ${study.objective.metric}`, best ? number(best.value) : "–", best ? trialLink(name, best.number)
-      : study.closest ? ["nearest to the bounds: ", trialLink(name, study.closest.number)] : "no trial has completed"),
-    study.objectives.length > 1 ? fact("Pareto front", `${study.front.length} trials`,
+      : study.closest ? ["nearest to the bounds: ", trialLink(name, study.closest.number)]
+        : study.leader ? [`none has completed; ${number(study.leader.value)} so far in `, trialLink(name, study.leader.number)]
+          : "no trial has completed"),
+    study.objectives.length > 1 ? fact("Pareto front", study.front.length === 1 ? "1 trial" : `${study.front.length} trials`,
       study.front.slice(0, FRONT).flatMap((one) => [trialLink(name, one.number), " "])) : null,
     study.subject_to.length ? fact("subject to", study.subject_to.join(", ")) : null,
     fact("used", study.gpu_seconds ? `${number(study.gpu_seconds / 3600)} GPU-h` : duration(study.run_seconds),
       `${study.epochs_trained} epochs`),
     fact("strategy", study.strategy.name, `early stopping: ${study.early_stopping.name}`),
     best ? fact("best configuration", "", parameterList(best.parameters), "fact wide") : null);
+  remarks.show(study);
   showActions(study);
 }
 
@@ -118,7 +126,7 @@ function showControls(study) {
     [...others, ...(others.length ? [] : [["", "cost"]]), ["run_s", "seconds"], ["epochs", "epochs"]], () => charts.pareto));
   if (others.length) {
     const metrics = [["", study.objective.metric], ...others];
-    fill(document.getElementById("importance-controls"), choice("for", "metric", metrics, () => charts.importance));
+    fill(objective, choice("charts show the objective", "metric", metrics, ...OF_OBJECTIVE.map((one) => () => charts[one])));
   }
   const form = el("form", { class: "enqueue", onsubmit: (event) => {
     event.preventDefault();
@@ -155,7 +163,7 @@ async function showTrials() {
       table.sort = key; table.offset = 0; showTrials();
     } }, text));
   const rows = body.trials.map((trial) => el("tr", {},
-    el("td", {}, trialLink(name, trial.number)), el("td", {}, status(trial.state)),
+    el("td", {}, trialLink(name, trial.number), remarked(trial)), el("td", {}, status(trial.state)),
     el("td", {}, number(trial.value, trial.not_finite), trial.feasible === false ? el("div", { class: "bad" }, "outside of the bounds") : null,
       otherValues(trial)), el("td", {}, String(trial.steps)),
     el("td", { class: "hide-narrow" }, duration(trial.run_seconds)),
@@ -163,10 +171,13 @@ async function showTrials() {
     el("td", { class: "why" }, trial.reason)));
   const step = (by) => { table.offset = Math.max(0, table.offset + by * table.limit); showTrials(); };
   const until = Math.min(table.offset + table.limit, body.total);
+  const chosenBy = (key, values) => el("label", {}, `${key} `, el("select", { id: `by-${key}`,
+    onchange: (event) => { table[key] = event.target.value; table.offset = 0; showTrials(); } },
+  values.map((one) => el("option", { value: one, selected: one === table[key] }, one || "all"))));
+  const tags = table.tag && !body.tags.includes(table.tag) ? [table.tag, ...body.tags] : body.tags;
   fill(trials,
     el("div", { class: "actions" },
-      el("label", {}, "state ", el("select", { onchange: (event) => { table.state = event.target.value; table.offset = 0; showTrials(); } },
-        STATES.map((one) => el("option", { value: one, selected: one === table.state }, one || "all")))),
+      chosenBy("state", STATES), tags.length ? chosenBy("tag", ["", ...tags]) : null,
       el("button", { type: "button", disabled: table.offset === 0, onclick: () => step(-1) }, "Previous"),
       el("span", {}, body.total ? `${table.offset + 1} to ${until} of ${body.total}` : "none"),
       el("button", { type: "button", disabled: until >= body.total, onclick: () => step(1) }, "Next")),
@@ -176,9 +187,14 @@ async function showTrials() {
       el("th", { scope: "col" }, "why"))), el("tbody", {}, rows)));
 }
 
+/** Draw charts anew; the importance, which takes a second to compute, after the others. */
 async function update(wanted) {
-  if (!wanted.length) return;
-  try { await drawAll(wanted, (await fetchFigures(wanted)).figures); } catch (error) { toast(error.message); }
+  const slow = wanted.filter((chart) => chart === charts.importance);
+  const fast = wanted.filter((chart) => chart !== charts.importance);
+  for (const part of [fast, slow]) {
+    if (!part.length) continue;
+    try { await drawAll(part, (await fetchFigures(part)).figures); } catch (error) { toast(error.message); }
+  }
 }
 
 const LIVE = [charts.history, charts.learning_curves];
@@ -190,6 +206,7 @@ let catchUp = 0; // draws what an update left out when no later one comes
 
 async function refresh(studies) {
   if (!studies.includes(name)) return;
+  if (!begun) { await begin(); return; }
   const began = performance.now();
   all.forEach((chart) => { if (chart !== charts.importance) chart.stale = true; });
   const slow = began - slowAt > SLOW_EVERY_MS;
@@ -198,18 +215,24 @@ async function refresh(studies) {
   clearTimeout(catchUp);
   if (!slow) catchUp = setTimeout(() => update(all.filter((chart) => chart.visible && chart.stale)), SLOW_EVERY_MS);
   const body = await fetchFigures(shown.length ? shown : FIRST, { with_summary: true });
-  showSummary(body.summary);
+  showSummary(body.summary, body.head_running);
   await drawAll(shown, body.figures);
   performance.measure("update", { start: began, end: performance.now(), detail: body.seq });
   await showTrials();
   if (performance.now() - importanceAt > IMPORTANCE_EVERY_MS) { importanceAt = performance.now(); await update([charts.importance]); }
 }
 
+let begun = false;
+
+/** Fill the page for the first time; the number of the last event that it shows. */
 async function begin() {
   const rest = fetchFigures(SECOND);
+  rest.catch(() => {}); // the first reply tells what is wrong
   const first = await fetchFigures(FIRST, { with_summary: true });
+  begun = true;
+  content.classList.remove("absent");
   const drawing = drawAll(FIRST, first.figures);
-  showSummary(first.summary);
+  showSummary(first.summary, first.head_running);
   showControls(first.summary);
   await drawing;
   await drawAll(SECOND, (await rest).figures);
@@ -217,7 +240,12 @@ async function begin() {
   importanceAt = performance.now();
   performance.mark("drawn all");
   watchVisible(all, (chart) => update([chart]));
-  live(first.seq, refresh);
+  return first.seq;
 }
 
-begin().catch((error) => { why.className = "note bad"; why.textContent = error.message; });
+begin().then((seq) => live(seq, refresh)).catch((error) => {
+  if (begun || !isMissing(error)) { why.className = "note bad"; why.textContent = error.message; return; }
+  content.classList.add("absent");
+  why.textContent = `${error.message} The page fills itself when the study appears.`;
+  live(0, refresh);
+});

@@ -1,10 +1,11 @@
 // One trial: its curve with what happened to it, its story, its log, its configuration.
 
 import {
-  act, duration, el, fact, fill, get, live, minor, number, parameterList, path, query, shell, status, studyLink, table,
+  act, duration, el, fact, fill, get, isMissing, live, minor, number, parameterList, path, query, shell, status, studyLink, table,
   trialAddress, when,
 } from "./page.js";
 import { Chart, drawAll, reader } from "./charts.js";
+import { Remarks } from "./remarks.js";
 
 const study = query.get("study") ?? "";
 const index = Number(query.get("number") ?? 0);
@@ -25,9 +26,11 @@ const charts = [new Chart("trial_curve", "Reports", { wide: true }),
   new Chart("gantt", "Devices it held", { wide: true }),
   new Chart("architecture", "Configuration as a diagram", { wide: true })];
 const NAMES = charts.map((chart) => chart.name).join(",");
+const remarks = new Remarks(study, index);
+const content = document.getElementById("content");
 let offset = -1;
 
-fill(document.getElementById("content"), el("h1", {}, studyLink(study), ` trial ${index}`), around, why, facts, actions,
+fill(content, el("h1", {}, studyLink(study), ` trial ${index}`), around, why, facts, remarks.box, actions,
   el("div", { class: "charts" }, charts.map((chart) => chart.box)),
   el("h2", {}, "Where it ran"), generations, el("h2", {}, "Story"), story, el("h2", {}, "Log"), log);
 
@@ -47,6 +50,7 @@ function showTrial(trial) {
     fact("where", trial.gpus.length ? `GPU ${trial.gpus.join(", ")}` : trial.node || "–", `started ${when(trial.started_at)}`),
     fact("checkpoints", String(trial.checkpoints.length), stored(trial.checkpoints)),
     fact("configuration", "", parameterList(trial.parameters), "fact wide"));
+  remarks.show(trial);
   const over = OVER.includes(trial.state);
   const button = (verb, title, enabled) => el("button", { type: "button", id: `do-${verb}`, disabled: !enabled,
     onclick: () => act(study, { verb, number: index }, title) }, title);
@@ -106,6 +110,7 @@ async function refresh(studies) {
     get(address),
     get(`${path("studies", study)}/figures`, { names: NAMES, number: index, ...reader() }),
     get(`${address}/story`)]);
+  content.classList.remove("absent");
   showTrial(trial);
   showStory(told.story);
   await Promise.all([drawAll(charts, figures.figures), showLog()]);
@@ -113,7 +118,24 @@ async function refresh(studies) {
   return figures.seq;
 }
 
-refresh([study]).then((seq) => {
-  live(seq, refresh);
-  setInterval(() => { if (!document.hidden) showLog().catch(() => {}); }, 1000);
+/** As soon as there is such a trial: until then its study's events are waited for. */
+async function first() {
+  try {
+    return await refresh([study]);
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+    content.classList.add("absent");
+    why.textContent = `${error.message} The page fills itself when the trial appears.`;
+    return 0;
+  }
+}
+
+async function follow(studies) {
+  if (!content.classList.contains("absent")) { await refresh(studies); return; }
+  if (studies.includes(study)) await first();
+}
+
+first().then((seq) => {
+  live(seq, follow);
+  setInterval(() => { if (!document.hidden && !content.classList.contains("absent")) showLog().catch(() => {}); }, 1000);
 }).catch((error) => { why.className = "note bad"; why.textContent = error.message; });

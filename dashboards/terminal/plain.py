@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from ...search import events as e
 from ...search.numbers import decode_number
+from ...search.story import noted, tagged
 from ...search.study_data import StudyData
 from ...search.trial_record import TrialRecord
 from .figures import configuration, duration, number
@@ -103,6 +104,18 @@ def _ended_trial(state: StudyData, event: e.TrialEnded) -> str:
     return f"#{event.number} {outcome}{kind}{value} after {duration(event.run_s)}: {reason}"
 
 
+def _noted(state: StudyData, event: e.NoteWritten) -> str:
+    return f"{_on(event)}{noted(event)}"
+
+
+def _tagged(state: StudyData, event: e.TagsChanged) -> str:
+    return f"{_on(event)}{tagged(event)}"
+
+
+def _on(event: e.NoteWritten | e.TagsChanged) -> str:
+    return "" if event.number is None else f"#{event.number} "
+
+
 def _judged_by(state: StudyData, trial: TrialRecord) -> str:
     """What the study makes of an ended trial: all objectives, and the constraints that it breaks."""
     if trial.named_values is None:
@@ -131,4 +144,6 @@ LINES: dict[type[e.Event], Callable[..., str | None]] = {
     e.TrialReported: _reported,
     e.TrialDecided: _decided,
     e.TrialEnded: _ended_trial,
+    e.NoteWritten: _noted,
+    e.TagsChanged: _tagged,
 }

@@ -41,15 +41,17 @@ def study_view(state: StudyData, at: float, *, at_work: int = 8, waiting: int = 
 
     Args:
         at: now, in seconds since the epoch (for the time that running trials have run).
-        at_work, waiting, ended: how many running, queued and ended trials are listed at most.
+        at_work, waiting, ended: how many running, queued and ended trials are listed at most; up to half of the last
+            ones are trials that are paused at a rung.
     """
     parts: list[RenderableType] = [header(state), best_line(state)]
     working = of_status(state, TrialStatus.RUNNING)[:at_work] + of_status(state, TrialStatus.QUEUED)[:waiting]
     if working:
         parts.append(trial_table(working, at, title="at work and next"))
-    done = last_ended(state, ended)
+    paused = of_status(state, TrialStatus.PAUSED)[::-1][: ended // 2]
+    done = last_ended(state, ended - len(paused)) + paused
     if done:
-        parts.append(trial_table(done, at, title="ended last"))
+        parts.append(trial_table(done, at, title="ended last, and paused" if paused else "ended last"))
     return Group(*parts)
 
 

@@ -30,6 +30,7 @@ def application() -> typer.Typer:
         following,
         inspecting,
         pool_cluster,
+        remarks,
         running,
         simulating,
         starting,
@@ -64,10 +65,13 @@ def application() -> typer.Typer:
         steering.kill,
         steering.set_,
         steering.enqueue,
+        remarks.note,
+        remarks.tag,
         inspecting.export,
         doctor.doctor,
     ):
-        app.command(command.__name__.rstrip("_"))(command)
+        settings = remarks.DASHED_WORDS if command is remarks.tag else None
+        app.command(command.__name__.rstrip("_"), context_settings=settings)(command)
     app.add_typer(pool_cluster.pool_commands(), name="pool")
     return app
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,12 +11,13 @@ import typer
 
 from ...dashboards.terminal.figures import configuration
 from ...dashboards.terminal.parameters import flat
-from ...errors import SpecError
+from ...errors import NotFound, SpecError
 from .importance import EvaluatorFlag, ImportanceFlag, MetricFlag, WithStoppedFlag, write_importance
-from .options import DataFlag, OutputFlag, StudyName, data_directory, output_format
+from .options import DataFlag, NumberWord, OutputFlag, StudyName, StudyOrTrial, data_directory, output_format
 from .output import write_csv, write_record, write_rows
 from .settings import DEFAULTS, Settings
 from .study_json import metric_names, study_json, trial_json, trial_row
+from .trial_reference import parse
 
 if TYPE_CHECKING:
     from ...search.study_data import StudyData
@@ -38,7 +40,8 @@ def ls(data: DataFlag = None, output: OutputFlag = None) -> None:
 
 
 def show(
-    study: StudyName,
+    study: StudyOrTrial,
+    number: NumberWord = None,
     data: DataFlag = None,
     output: OutputFlag = None,
     origin: Annotated[bool, typer.Option("--origin", help="Also say where each setting came from.")] = False,
@@ -47,11 +50,18 @@ def show(
     with_stopped: WithStoppedFlag = None,
     metric: MetricFlag = "",
 ) -> None:
-    """Show a study. State, counts of trials, best configuration, cost; or how much each parameter mattered."""
+    """Show a study or a trial. A study's state, counts, best configuration, cost, note and tags, or how much each
+    parameter mattered; a trial's state, values, configuration, note and tags."""
     from .journal_reading import open_reader
 
+    on = parse(study, number)
+    if on.number is not None and (importance or origin):
+        raise SpecError("--importance and --origin are about a study.", f"Use shoal show {on.study} with them.")
     with open_reader(data_directory(data)) as reader:
-        state = reader.state(study)
+        state = reader.state(on.study)
+        if on.number is not None:
+            write_record(trial_json(state, reader.trial(on.study, on.number)), output_format(output))
+            return
         if importance:
             form = output_format(output)
             write_importance(state, form, evaluator=evaluator, with_stopped=with_stopped, metric=metric)
@@ -70,8 +80,10 @@ def trials(
     data: DataFlag = None,
     output: OutputFlag = None,
     state: Annotated[str | None, typer.Option("--state", help="Only trials in this state, e.g. failed.")] = None,
+    tag: Annotated[str | None, typer.Option("--tag", help="Only trials with this tag.")] = None,
 ) -> None:
     """List a study's trials. With their values and the reason for their state."""
+    from ...search.remarks import tags_of
     from .journal_reading import open_reader
 
     form = output_format(output)
@@ -80,7 +92,13 @@ def trials(
     states = [str(status) for status in found.counts()]
     if state is not None and state not in states:
         raise SpecError(f"trial state {state!r} is unknown.", f"Use one of {', '.join(states)}.")
-    chosen = [t for _, t in sorted(found.trials.items()) if state is None or str(t.status) == state]
+    known = tags_of(found)
+    if tag is not None and tag not in known:
+        close = get_close_matches(tag, known, n=1)
+        there = f"There are {', '.join(known)}." if known else f"Tag some: shoal tag {study}#7 +good."
+        raise NotFound(f"no trial of {study} has the tag {tag!r}.", f"Did you mean {close[0]}?" if close else there)
+    by_number = [t for _, t in sorted(found.trials.items())]
+    chosen = [t for t in by_number if (state is None or str(t.status) == state) and (tag is None or tag in t.tags)]
     if form == "csv":
         write_csv([trial_row(found, t, metric_names(found)) for t in chosen], sys.stdout)
         return
@@ -88,9 +106,11 @@ def trials(
     if form == "table":
         for row, trial in zip(rows, chosen, strict=True):
             row["config"] = configuration(flat(found, trial))
+            row["tags"] = " ".join(trial.tags)
     several, constrained = len(found.spec.objectives) > 1, bool(found.spec.constraints)
     judged = ("values" if several else "value", *(["feasible"] if constrained else []))
-    shown = ("number", "state", *judged, "steps", "run_seconds", "config", "reason")
+    tagged = ["tags"] if any(t.tags for t in chosen) else []
+    shown = ("number", "state", *judged, "steps", "run_seconds", "config", *tagged, "reason")
     write_rows(rows, form, columns=shown)
 
 

@@ -29,7 +29,7 @@ cause and one of remedy; `--debug`, allowed anywhere, shows the traceback too.
 
 All commands but `run` act on the journal in the data directory, so they work while a run is going on in another
 terminal, and after it. `pause`, `resume`, `stop`, `kill` and `enqueue` reach a running `shoal run` within a tenth of a
-second, wait for its answer and print the effect.
+second, wait for its answer and print the effect. `note` and `tag` do so too, and need no run.
 """
 
 

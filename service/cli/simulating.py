@@ -135,8 +135,11 @@ def _past(like: str | None, data: Path | None) -> list[Past]:
 
 
 def _size(word: str) -> int:
-    if not word.strip().isdigit() or int(word) < 1:
-        raise SpecError(f"--gpus {word.strip()!r} is not a number of GPUs.", "Write e.g. --gpus 8 or --gpus 8,16,32.")
+    if not word.strip().isdecimal() or int(word) < 1:
+        raise SpecError(
+            f"--gpus {word.strip()!r} is not a number of GPUs: a pool has at least 1.",
+            "Write e.g. --gpus 8 or --gpus 8,16,32.",
+        )
     return int(word)
 
 
@@ -154,9 +157,11 @@ def _assumptions(specs: Sequence[tuple[StudySpec, list[Json]]], assumed: Assumpt
     """One line on where the numbers come from."""
     from ..simulated_studies import DEFAULT_EPOCH_S
 
+    all_of = [spec.name for spec, _ in specs if spec.watches_all]
+    over_all = f"; {', '.join(all_of)} stops over all objectives, in the stopping form" if all_of else ""
     if like is not None:
-        return f"curves and epoch times as in study {like}; speed-ups by Amdahl's law with 5 % serial work"
-    curves = "made-up learning curves"
+        return f"curves and epoch times as in study {like}; speed-ups by Amdahl's law with 5 % serial work{over_all}"
+    curves = "made-up learning curves" + (over_all and ", one for each objective") + over_all
     costed = any(any(networks) for _, networks in specs)
     if assumed.samples is not None and assumed.epoch_s is None:
         return f"{curves}; epoch times and speed-ups from the cost model, {assumed.samples} samples an epoch"

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...errors import SpecError
+from ...errors import JournalLocked, SpecError
 from ...search.spec import priority_class
 from .enqueueing import completed, free_form, key_of, pairs
 from .options import DataFlag, NumberWord, OutputFlag, StudyName, StudyOrTrial, data_directory, output_format
-from .output import write_record
+from .output import Format, write_record
 from .trial_reference import parse
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def enqueue(
         spec = reader.state(study).spec
     given = pairs(values)
     config = free_form(given) if spec.space is None else completed(Space.from_json(spec.space), given).to_json()
-    _send(directory, study, Command(verb="enqueue", config=config, key=key_of(config), who="shoal enqueue"), output)
+    send(directory, study, Command(verb="enqueue", config=config, key=key_of(config), who="shoal enqueue"), output)
 
 
 def set_(
@@ -95,7 +95,7 @@ def set_(
         overridden(state.spec, changes)  # says what is wrong with the values
     if "priority" in changes:
         changes["priority"] = priority_class(changes["priority"])
-    _send(directory, study, Command(verb="edit", changes=changes, who="shoal set"), output)
+    send(directory, study, Command(verb="edit", changes=changes, who="shoal set"), output)
 
 
 def _steer(verb: Verb, text: str, number: int | None, data: Path | None, output: str | None) -> None:
@@ -113,15 +113,22 @@ def _steer(verb: Verb, text: str, number: int | None, data: Path | None, output:
         elif state.is_over:
             remedy = "shoal run FILE goes on with it; --trials N extends one that has completed."
             raise SpecError(f"{reference} is {state.status} already; there is nothing to {verb}.", remedy)
-    _send(directory, reference.study, Command(verb=verb, number=reference.number, who=f"shoal {verb}"), output)
+    send(directory, reference.study, Command(verb=verb, number=reference.number, who=f"shoal {verb}"), output)
 
 
-def _send(directory: Path, study: str, command: Command, output: str | None) -> None:
+def send(directory: Path, study: str, command: Command, output: str | None) -> None:
+    """Ask the running head, wait for its answer and write that to stdout; notes and tags need no head.
+
+    Raises:
+        SpecError: the head refused it.
+    """
     from ...search.events import CommandDone
     from .journal_reading import open_reader
 
     form = output_format(output)
     with open_reader(directory) as reader:
+        if not reader.head_is_running() and _written_here(directory, study, command, form):
+            return
         seen = reader.state(study).last_seq
         request = reader.ask_head(study, command.to_json())
         if not reader.head_is_running():
@@ -133,10 +140,29 @@ def _send(directory: Path, study: str, command: Command, output: str | None) -> 
             for seq, event in reader.events(study, after_seq=seen):
                 seen = seq
                 if isinstance(event, CommandDone) and event.command == request:
-                    if not event.ok:
-                        raise SpecError(event.effect, "")
-                    write_record({"study": study, "acknowledged": True, "effect": event.effect}, form)
+                    _tell(study, event.ok, event.effect, form)
                     return
             time.sleep(POLL_S)
     print(f"the run has not answered within {ACKNOWLEDGE_S:g} s; the request stays in the journal", file=sys.stderr)
     write_record({"study": study, "acknowledged": False, "effect": "written down"}, form)
+
+
+def _written_here(directory: Path, study: str, command: Command, form: Format) -> bool:
+    """Write a note or tags without a head; False for other commands, and where a run has begun meanwhile."""
+    from ..journal_place import journal_of
+    from ..remark_writing import is_remark, write_remark
+
+    if not is_remark(command):
+        return False
+    try:
+        effect = write_remark(journal_of(directory), study, command)
+    except JournalLocked:
+        return False
+    _tell(study, effect.ok, effect.text, form)
+    return True
+
+
+def _tell(study: str, ok: bool, effect: str, form: Format) -> None:
+    if not ok:
+        raise SpecError(effect, "")
+    write_record({"study": study, "acknowledged": True, "effect": effect}, form)

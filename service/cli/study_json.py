@@ -35,6 +35,8 @@ STUDY_FIELDS = {
     "phases_seconds": "where the trials' time went, summed by phase",
     "created_at": "ISO 8601, UTC",
     "ended_at": "ISO 8601, UTC; null while it runs",
+    "note": "what a person wrote on it; empty without",
+    "tags": "its tags, in the order in which they came",
     "head_is_running": "does a program run the studies of this data directory now",
 }
 
@@ -60,6 +62,8 @@ TRIAL_FIELDS = {
     "gpu_seconds": "GPU-seconds held",
     "started_at": "ISO 8601, UTC; null before the start",
     "ended_at": "ISO 8601, UTC; null before the end",
+    "note": "what a person wrote on it; empty without",
+    "tags": "its tags, in the order in which they came",
 }
 
 
@@ -93,6 +97,8 @@ def study_json(state: StudyData) -> dict[str, Json]:
         "phases_seconds": {name: round(s, 3) for name, s in state.phases_s.items()},
         "created_at": moment(state.created_at),
         "ended_at": moment(state.ended_at),
+        "note": state.note,
+        "tags": list(state.tags),
     }
 
 
@@ -135,6 +141,8 @@ def trial_json(state: StudyData, trial: TrialRecord) -> dict[str, Json]:
         "gpu_seconds": round(trial.gpu_s, 3),
         "started_at": moment(trial.started_at),
         "ended_at": moment(trial.ended_at),
+        "note": trial.note,
+        "tags": list(trial.tags),
     }
 
 

@@ -1,22 +1,24 @@
-"""What a person may do: requests in the commands table, as `shoal pause|resume|stop|kill|enqueue` write them."""
+"""What a person may do: requests in the commands table, as `shoal pause|resume|stop|kill|set|enqueue` write them, and
+notes and tags."""
 
 from __future__ import annotations
 
 import time
 from contextlib import closing
-from typing import Literal
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from ...dashboards.study_view import StudyView
-from ...errors import SpecError
+from ...errors import JournalLocked, SpecError
 from ...search.journal.opening import open_reader
+from ...search.remarks import note_of
 from ...search.spec import Json, priority_class
 from ...spaces import Space
 from ..cli.enqueueing import completed, free_form, key_of
 from ..command_effects import effect_of
-from ..commands import Command
+from ..commands import Command, Verb
+from ..remark_writing import is_remark, write_remark
 from .share_preview import share_preview
 from .strict import StrictJson
 from .watching import JournalWatch
@@ -31,15 +33,19 @@ class Asked(BaseModel):
     """The body of a request.
 
     `number` names a trial (absent: the whole study). `values` belongs to enqueue: parameters by path, as text; those
-    left out are drawn at random. `changes` belongs to edit: new values by the names of `shoal set`.
+    left out are drawn at random. `changes` belongs to edit: new values by the names of `shoal set`. `text` is a note
+    ("" takes it away), `added` and `removed` are tags.
     """
 
     model_config = ConfigDict(extra="forbid")
 
-    verb: Literal["pause", "resume", "stop", "kill", "enqueue", "edit"]
+    verb: Verb
     number: int | None = Field(default=None, ge=0)
     values: dict[str, str] = Field(default_factory=dict)
     changes: dict[str, int | float | str | None] = Field(default_factory=dict)
+    text: str = ""
+    added: list[str] = Field(default_factory=list)
+    removed: list[str] = Field(default_factory=list)
 
 
 def action_router(watch: JournalWatch) -> APIRouter:
@@ -57,10 +63,15 @@ def action_router(watch: JournalWatch) -> APIRouter:
         return StrictJson({"ok": effect.ok, "effect": f"{effect.text}; {shares}" if shares else effect.text})
 
     @router.post("/studies/{study}/commands")
-    def command(study: str, asked: Asked) -> StrictJson:
-        """Ask the head, and say what it answered."""
+    def act(study: str, asked: Asked) -> StrictJson:
+        """Ask the head, and say what it answered; notes and tags are written without one, too."""
         with watch.study(study) as view:
-            body = command_of(asked, view).to_json()
+            command = command_of(asked, view)
+            body = command.to_json()
+        if is_remark(command):
+            written = write_alone(watch, study, command)
+            if written is not None:
+                return written
         with closing(open_reader(watch.journal)) as reader:
             request = reader.put_command(study, body)
         if not watch.head_is_running():
@@ -75,6 +86,17 @@ def action_router(watch: JournalWatch) -> APIRouter:
     return router
 
 
+def write_alone(watch: JournalWatch, study: str, command: Command) -> StrictJson | None:
+    """Write a note or tags where no run holds the journal; None where one does."""
+    if watch.head_is_running():
+        return None
+    try:
+        effect = write_remark(watch.journal, study, command)
+    except JournalLocked:  # a run has begun meanwhile
+        return None
+    return StrictJson({"ok": effect.ok, "acknowledged": True, "effect": effect.text})
+
+
 def command_of(asked: Asked, view: StudyView) -> Command:
     """The request as the head reads it.
 
@@ -87,7 +109,15 @@ def command_of(asked: Asked, view: StudyView) -> Command:
         changes: dict[str, Json] = dict(asked.changes)
         if "priority" in changes:
             changes["priority"] = priority_class(changes["priority"])
-        return Command(verb=asked.verb, number=asked.number, changes=changes, who=WHO)
+        return Command(
+            verb=asked.verb,
+            number=asked.number,
+            changes=changes,
+            text=note_of(asked.text),
+            added=asked.added,
+            removed=asked.removed,
+            who=WHO,
+        )
     spec = view.state.spec
     if spec.space is None:
         config = free_form(asked.values)

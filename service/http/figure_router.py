@@ -73,6 +73,8 @@ def figure_router(watch: JournalWatch) -> APIRouter:
             body: dict[str, Json] = {"seq": view.state.last_seq}
             if with_summary:
                 body["summary"] = covered(summary(view))
+        if with_summary:
+            body["head_running"] = watch.head_is_running()
         found |= drawn
         return StrictJson(body | {"figures": {name: figure_json(found[name]) for name in wanted}})
 

@@ -18,6 +18,7 @@ from ...dashboards.terminal.outlook import outlook
 from ...dashboards.terminal.standing import leader, settled
 from ...errors import NotFound
 from ...search.journal.opening import open_reader
+from ...search.remarks import tags_of
 from ...search.spec import Json
 from ...search.story import story
 from ...search.transitions import TrialStatus
@@ -64,15 +65,18 @@ def read_router(watch: JournalWatch) -> APIRouter:
         offset: Annotated[int, Query(ge=0)] = 0,
         limit: Annotated[int, Query(ge=1, le=500)] = 50,
         state: TrialStatus | None = None,
+        tag: str = "",
         sort: SortKey = "number",
         descending: bool = False,
     ) -> StrictJson:
-        """One page of a study's trials. By value, those without one come last; by state, the running ones first."""
+        """One page of a study's trials, and every tag that one of them has. By value, trials without one come last; by
+        state, the running ones first."""
         with watch.study(study) as view:
-            chosen = [t for t in view.trials if state is None or t.status is state]
+            chosen = [t for t in view.trials if (state is None or t.status is state) and (not tag or tag in t.tags)]
+            tags = tags_of(view.state)
             ordered = _sorted(view, chosen, sort, descending=descending)
             rows = [trial_row(view, t) for t in ordered[offset : offset + limit]]
-        return safe({"total": len(chosen), "offset": offset, "trials": rows})
+        return safe({"total": len(chosen), "offset": offset, "tags": tags, "trials": rows})
 
     @router.get("/studies/{study}/trials/{number}")
     def one_trial(study: str, number: int) -> StrictJson:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,20 @@ def write_odd_studies(data: Path) -> None:
         journal.close()
 
 
+def write_two_objectives(data: Path, name: str) -> None:
+    """A study of 12 trials that raises score (0.0, 0.05, ...) and lowers ms (100, 99, ...)."""
+    goals = (Objective(metric="score", direction="maximize"), Objective(metric="ms", direction="minimize"))
+    journal = SqliteJournal(data / "journal.db")
+    try:
+        spec = replace(_spec(name, CHOICES, len(FINE)), objectives=goals)
+        journal.append(name, [e.StudyCreated(at=0.0, spec=spec.to_json())])
+        for number, (outcome, value) in enumerate(FINE):
+            journal.append(name, one_trial(CHOICES, number, outcome, value, ms=100.0 - number))
+        journal.commit()
+    finally:
+        journal.close()
+
+
 def _spec(name: str, space: Space | None, trials: int) -> StudySpec:
     return StudySpec(
         name=name,
@@ -60,7 +75,7 @@ def _spec(name: str, space: Space | None, trials: int) -> StudySpec:
     )
 
 
-def one_trial(space: Space | None, number: int, outcome: str, value: Any) -> list[e.Event]:
+def one_trial(space: Space | None, number: int, outcome: str, value: Any, **more: float) -> list[e.Event]:
     at = 10.0 * number
     config = None if space is None else space.sample(np.random.default_rng(number)).to_json()
     told: list[e.Event] = [
@@ -85,7 +100,7 @@ def one_trial(space: Space | None, number: int, outcome: str, value: Any) -> lis
         ]
     if value is not None:
         for step in (1, 2, 3):
-            metrics = {"score": value if step == 3 else 0.1 * step, "extra": "nan"}
+            metrics = {"score": value if step == 3 else 0.1 * step, "extra": "nan", **more}
             told.append(
                 e.TrialReported(
                     at=at + 2 + step, number=number, generation=1, step=step, metrics=metrics, can_pause=True

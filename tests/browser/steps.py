@@ -12,7 +12,7 @@ DRAWN = ".main-svg path, .main-svg text"
 FEWEST_NODES = 5
 
 
-def waited(browser: webdriver.Chrome, true: Callable[[webdriver.Chrome], object], limit_s: float = 60.0) -> None:
+def waited(browser: webdriver.Chrome, true: Callable[[webdriver.Chrome], object], limit_s: float = 120.0) -> None:
     """Come back when it is true; elements that were drawn anew meanwhile are looked for again."""
     again = (StaleElementReferenceException, NoSuchElementException)
     WebDriverWait(browser, limit_s, poll_frequency=0.1, ignored_exceptions=again).until(true)

@@ -78,7 +78,7 @@ def test_choices_beside_a_chart_draw_it_anew(browser: webdriver.Chrome, base: st
     Select(browser.find_element(By.CSS_SELECTOR, "#plot-history").find_element(
         By.XPATH, "preceding-sibling::div//select"
     )).select_by_value("time")
-    waited(browser, lambda b: "hours since the start" in b.execute_script(
+    waited(browser, lambda b: "since the start" in b.execute_script(
         "return document.getElementById('plot-history').textContent"
     ))
 

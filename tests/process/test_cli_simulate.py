@@ -69,7 +69,10 @@ def test_like_a_study_that_has_run(shoal: Shoal, file: Path) -> None:
         (("--policy", "elastik"), "policy 'elastik' is unknown. Did you mean 'elastic'?", "fifo"),
         (("--set", "early_stopping=none"), "how long a trial of study climb trains is not known", "--epochs 27"),
         (("--samples", "1000"), "no architecture in its space", "--epoch-s 60"),
-        (("--set", "min_workers=2", "--gpus", "1"), "a pool of 1 GPUs has too few", "larger pool"),
+        (("--set", "min_workers=2", "--gpus", "1"), "a pool of 1 GPU on one node has too few", "larger pool"),
+        (("--gpus", "0"), "--gpus '0' is not a number of GPUs: a pool has at least 1", "--gpus 8"),
+        (("--gpus", "8,²"), "--gpus '²' is not a number of GPUs", "--gpus 8"),
+        (("--policy", "fifo", "--set", "min_workers=2", "--gpus-per-node", "1"), "on nodes of 1 has too few", "larger"),
     ],
 )
 def test_mistakes(shoal: Shoal, file: Path, words: tuple[str, ...], cause: str, remedy: str) -> None:
@@ -78,3 +81,18 @@ def test_mistakes(shoal: Shoal, file: Path, words: tuple[str, ...], cause: str, 
     assert done.stdout == ""
     assert cause in done.stderr
     assert remedy in done.stderr
+
+
+def test_files_that_are_no_studies(shoal: Shoal, file: Path) -> None:
+    (file.parent / "empty.py").write_text("x = 1\n")
+    (file.parent / "notes.txt").write_text("a study\n")
+    for name, cause, remedy in (
+        ("absent.py", "there is no file absent.py", "shoal init"),
+        ("empty.py", "empty.py defines no study", "study = shoal.Study("),
+        ("notes.txt", "notes.txt is not a Python file", ".py file"),
+        (".", "there is no file .", "shoal init"),
+    ):
+        done = shoal("simulate", name, cwd=file.parent)
+        assert done.returncode != 0 and done.stdout == "", done
+        assert cause in done.stderr and remedy in done.stderr, done.stderr
+        assert "Traceback" not in done.stderr

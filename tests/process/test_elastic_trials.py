@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from shoal.tests.unit.trial.trial_rig import differences
+from shoal.tests.models.trial.trial_rig import differences
 from shoal.trial_runner.messages import Ended, FailAt, PauseTrial, Reported, Resized, ResizeTrial, Slot, Started
 
 USER_CODE = """

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from shoal.spaces import Categorical, Space
+from shoal.tests.models.trial import trainings
+from shoal.tests.models.trial.trial_rig import differences
 from shoal.tests.process.conftest import PATIENCE_S, Node, alive, wait_until
-from shoal.tests.unit.trial import trainings
-from shoal.tests.unit.trial.trial_rig import differences
 from shoal.trial_runner.messages import Ended, FailAt, PauseTrial, Reported, Resized, ResizeTrial, Slot, Started
 
 MODELS = ("mlp", "cnn", "transformer")
@@ -28,7 +28,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 from shoal.spaces import Float, Space
-from shoal.tests.unit.trial import trainings
+from shoal.tests.models.trial import trainings
 
 MODELS = {
     "mlp": lambda: nn.Sequential(

@@ -70,6 +70,15 @@ def test_weights_are_the_donors_and_settings_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_it_ends_when_the_function_has_returned(tmp_path: Path) -> None:
+    """With trials to spare: nobody starts just to find that nothing is left to train."""
+    results = study(counted_down, trials=40).run(data=tmp_path, logical_gpus=2)
+    assert {row["state"] for row in results} == {"completed"}
+    assert len(results) < 40 and max(row["epochs"] for row in results) == 8
+    assert not [row for row in results if "nothing was left to train" in row["reason"]]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("train", "says"),
     [(stateless, "which has none: it saved none"), (without_epochs, "a function of this kind keeps none")],

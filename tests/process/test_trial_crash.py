@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from shoal.tests.unit.trial import trainings
-from shoal.tests.unit.trial.trial_rig import differences, run
+from shoal.tests.models.trial import trainings
+from shoal.tests.models.trial.trial_rig import differences, run
 
 PROGRAM = """
 import os, signal, sys
 from pathlib import Path
 import torch
-from shoal.tests.unit.trial import trainings
-from shoal.tests.unit.trial.trial_rig import ScriptedLink, run
+from shoal.tests.models.trial import trainings
+from shoal.tests.models.trial.trial_rig import ScriptedLink, run
 
 class Killed(ScriptedLink):
     def send(self, kind, **fields):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from shoal.errors import TrialError
-from shoal.tests.unit.trial.trial_rig import ScriptedLink, new_trial
+from shoal.tests.models.trial.trial_rig import ScriptedLink, new_trial
 
 
 def loader(folder: Path, data: Any, **options: Any) -> Any:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from shoal.tests.unit.trial import trainings
-from shoal.tests.unit.trial.trial_rig import differences, run, run_in_pieces
+from shoal.tests.models.trial import trainings
+from shoal.tests.models.trial.trial_rig import differences, run, run_in_pieces
 
 
 @pytest.mark.parametrize("shards", [1, 4])

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from shoal.errors import TrialError
-from shoal.tests.unit.trial.trial_rig import ScriptedLink, new_trial
+from shoal.tests.models.trial.trial_rig import ScriptedLink, new_trial
 from shoal.trial_runner.trial import Trial
 
 X = torch.randn(300, 6, generator=torch.Generator().manual_seed(1))

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from shoal.errors import TrialError
-from shoal.tests.unit.trial import trainings
-from shoal.tests.unit.trial.trial_rig import ScriptedLink, differences, run
+from shoal.tests.models.trial import trainings
+from shoal.tests.models.trial.trial_rig import ScriptedLink, differences, run
 from shoal.trial_runner.messages import FailAt
 from shoal.trial_runner.trial import Trial
 
