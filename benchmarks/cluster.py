@@ -38,7 +38,8 @@ from shoal.service.running import run_studies
 from shoal.tests.ray_cluster import RayCluster, ray_cluster
 
 from . import overhead_trials as trials
-from .overhead import SPACE, of_kind, record, simulate, wall_s
+from .overhead import SPACE, of_kind, simulate, wall_s
+from .recording import record
 
 GPUS_PER_NODE = 4
 STARTS, FRESH, ASHA_TRIALS = 40, 100, 64
@@ -143,7 +144,7 @@ def main(arguments: list[str]) -> None:
     if flags.peers:
         result["peers"] = measure_peers()
     if flags.record:
-        print(f"kept in {record(result, 'cluster')}", file=sys.stderr)
+        print(f"kept in {record('cluster', result)}", file=sys.stderr)
     if flags.json:
         print(json.dumps(result))
     else:

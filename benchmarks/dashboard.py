@@ -21,7 +21,6 @@ result under benchmarks/results/.
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import statistics
 import subprocess
@@ -39,7 +38,7 @@ from shoal.search.journal.sqlite import SqliteJournal
 
 from .browser import chromium, mark, waited
 from .dashboard_study import trial_events, write_journal
-from .overhead import cpu_name
+from .recording import record
 
 STUDY = "measured"
 UPDATES = 30
@@ -169,18 +168,10 @@ def main() -> None:
         from .dashboard_peers import measure_peers
 
         result["peers"] = measure_peers(arguments.trials)
-    text = json.dumps(result, indent=2)
     if arguments.record:
-        _record(text)
-    print(text if arguments.json else "\n".join(f"{key:<24} {value}" for key, value in result.items()))
-
-
-def _record(text: str) -> None:
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    folder = Path(__file__).with_name("results")
-    folder.mkdir(exist_ok=True)
-    name = f"dashboard_{datetime.date.today()}_{cpu_name()}_{commit or 'unknown'}.json"
-    (folder / name).write_text(text + "\n", encoding="utf-8")
+        record("dashboard", result)
+    as_json = json.dumps(result, indent=2)
+    print(as_json if arguments.json else "\n".join(f"{key:<24} {value}" for key, value in result.items()))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What changing the workers of a running trial costs, and what exactness costs a step.
 
-    python -m benchmarks.elastic --json [--small]
+    python -m benchmarks.elastic --json [--small] [--record]
 
 | key | meaning |
 |---|---|
@@ -51,6 +51,8 @@ from shoal.trial_runner.messages import (
     Started,
 )
 from shoal.trial_runner.node_agent import NodeAgent
+
+from .recording import record
 
 PATIENCE_S = 300.0
 RESIZES, RECOVERIES, WARM, COLD = 8, 4, 3, 2
@@ -244,12 +246,15 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.elastic", description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
     parser.add_argument("--small", action="store_true", help="leave out the model of 16.3 M parameters")
+    parser.add_argument("--record", action="store_true", help="keep the result under benchmarks/results/")
     flags = parser.parse_args(arguments)
     result: dict[str, float] = {}
     for size in ("",) if flags.small else ("", "_17m"):
         with contextlib.redirect_stdout(sys.stderr):  # what the measured trials print
             measured = changes(size) | overheads(size)
         result |= {key: round(value, 3) for key, value in measured.items()}
+    if flags.record:
+        print(f"kept in {record('elastic', result)}", file=sys.stderr)
     if flags.json:
         print(json.dumps(result))
     else:

@@ -39,7 +39,8 @@ from shoal.search.early_stopping.rungs import milestones
 from shoal.search.events import Event, TrialAssigned, TrialProposed, TrialReported, TrialResized, TrialResizing
 
 from . import live_trials as trials
-from .overhead import of_kind, record, wall_s
+from .overhead import of_kind, wall_s
+from .recording import record
 
 REDUCTION = 3
 
@@ -153,7 +154,7 @@ def main(arguments: list[str]) -> None:
     flags = parser.parse_args(arguments)
     result = {key: round(value, 4) for key, value in measure(flags.gpus, flags.trials).items()}
     if flags.record:
-        print(f"kept in {record(result)}", file=sys.stderr)
+        print(f"kept in {record('live_scheduling', result)}", file=sys.stderr)
     if flags.json:
         print(json.dumps(result))
     else:

@@ -18,12 +18,8 @@ With `--peers`, an object `peers` has the same of Optuna (in this process, 8 thr
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
-import platform
-import re
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -45,6 +41,7 @@ from shoal.spaces import Float, Space
 from shoal.trial_runner.simulated import SimulatedRunner
 
 from . import overhead_trials as trials
+from .recording import record
 
 SPACE = Space(x=Float(0.0, 1.0))
 FRESH, REUSED, STARTS = 200, 2000, 40
@@ -131,29 +128,6 @@ def measure() -> dict[str, float]:
     }
 
 
-def cpu_name() -> str:
-    """The processor's model, fit for a file's name."""
-    try:
-        text = Path("/proc/cpuinfo").read_text()
-        found = re.search(r"model name\s*:\s*(.*)", text)
-    except OSError:
-        found = None
-    name = found.group(1) if found else platform.processor() or platform.machine()
-    return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-")[:40]
-
-
-def record(result: dict[str, Any], name: str = "overhead") -> Path:
-    """Keep the result with hardware, date and commit in its name."""
-    here = Path(__file__).parent
-    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=here, capture_output=True, text=True)
-    commit = git.stdout.strip() or "uncommitted"
-    day = datetime.date.today().isoformat()
-    path = here / "results" / f"{name}_{day}_{cpu_name()}_{commit}.json"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(result, indent=2) + "\n")
-    return path
-
-
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.overhead", description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
@@ -167,7 +141,7 @@ def main(arguments: list[str]) -> None:
 
         result["peers"] = measure_peers()
     if flags.record:
-        print(f"kept in {record(result)}", file=sys.stderr)
+        print(f"kept in {record('overhead', result)}", file=sys.stderr)
     if flags.json:
         print(json.dumps(result))
     else:

@@ -25,16 +25,12 @@ The scaling profiles are not shipped; see `scheduling_workload`.
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
-import platform
 import statistics
-import subprocess
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from shoal.scheduler.elastic_policy import ElasticPolicy
@@ -44,6 +40,7 @@ from shoal.scheduler.simulator.engine import Decide, Simulation
 from shoal.scheduler.simulator.workload import COLD, Costs, Failures, Outcome, SimulatedStudy
 
 from . import scheduling_workload as workload
+from .recording import record
 from .scheduling_decisions import decision_times
 
 TOLERANCE = 0.012
@@ -186,19 +183,8 @@ def main() -> None:
     result = measure(range(first, last + 1), arguments.only)
     result["wall_s"] = time.perf_counter() - began
     if arguments.record:
-        record(result)
+        record("scheduling", result)
     print(json.dumps(result, indent=None if arguments.json else 2))
-
-
-def record(result: dict[str, Any]) -> None:
-    """Write the result under a name that says when and on what it was measured."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
-    ).stdout.strip()
-    where = Path(__file__).parent / "results"
-    where.mkdir(exist_ok=True)
-    name = f"scheduling_{datetime.date.today():%Y%m%d}_{platform.machine()}_{commit or 'uncommitted'}.json"
-    (where / name).write_text(json.dumps(result, indent=2) + "\n")
 
 
 if __name__ == "__main__":

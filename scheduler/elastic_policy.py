@@ -93,8 +93,7 @@ class ElasticPolicy:
             return []
         at = events[-1].at
         for study in self._studies.values():
-            if study.budget_s is not None:
-                study.accrue(at)
+            study.accrue(at)
         self._nodes.pass_time(at)
         actions = [action for event in events for action in self._take_in(event)]
         actions += self._nodes.drain()
@@ -314,7 +313,6 @@ class ElasticPolicy:
         """What each study is owed and what it uses, in order of arrival."""
         rows = []
         for study in self._studies.values():
-            study.accrue(at)
             rows.append(
                 StudyShare(
                     study=study.name,
@@ -323,7 +321,7 @@ class ElasticPolicy:
                     owed=study.share,
                     wanted=study.demand,
                     held=float(study.holding),
-                    used_gpu_hours=study.spent_s / 3600,
+                    used_gpu_hours=study.spent_by(at) / 3600,
                     gpu_hours=None if study.budget_s is None else study.budget_s / 3600,
                 )
             )

@@ -185,9 +185,11 @@ class StudyEntry:
 
     def accrue(self, at: float) -> None:
         """Count what was held until now; to be called before it changes."""
-        if at > self.spent_at:
-            self.spent_s += float(self.holding) * (at - self.spent_at)
-            self.spent_at = at
+        self.spent_s, self.spent_at = self.spent_by(at), max(at, self.spent_at)
+
+    def spent_by(self, at: float) -> float:
+        """Device-seconds used until now. A question changes nothing, so that who asks when leaves no trace."""
+        return self.spent_s + float(self.holding) * max(0.0, at - self.spent_at)
 
     def remember(self, event: TrialRemembered) -> None:
         """What a trial did before this policy first heard of it."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 
 from .port import NodeUp, Request, WorkerSlot
@@ -111,7 +112,7 @@ class Node:
         if request.cpus:
             parts.append(f"{self.free_cpus} of {self.cpus} CPUs")
         if request.memory_gib:
-            parts.append(f"{float(self.free_memory_gib):.3g} of {float(self.memory_gib):.3g} GiB")
+            parts.append(f"{rounded(float(self.free_memory_gib))} of {rounded(float(self.memory_gib))} GiB")
         return ", ".join(parts) or "everything"
 
 
@@ -123,6 +124,15 @@ def number(value: Fraction) -> str:
     return text if Fraction(text) == value else str(value)
 
 
+def rounded(value: float) -> str:
+    """A measured quantity as people write it: at most four significant digits, never an exponent.
+
+    >>> [rounded(value) for value in (1 / 60, 2.0, 1024.0, 12345.6, 3e-5)]
+    ['0.01667', '2', '1024', '12350', '0.00003']
+    """
+    return f"{Decimal(f'{value:.4g}'):f}"
+
+
 def describe(request: Request) -> str:
     """What a request asks for at its smallest size, e.g. "2 workers of 0.25 GPU"."""
     parts = []
@@ -131,8 +141,8 @@ def describe(request: Request) -> str:
     if request.cpus:
         parts.append(f"{request.cpus} CPU" + ("s" if request.cpus > 1 else ""))
     if request.memory_gib:
-        parts.append(f"{request.memory_gib:.3g} GiB")
+        parts.append(f"{rounded(request.memory_gib)} GiB")
     if request.gpu_memory_gib:
-        parts.append(f"{request.gpu_memory_gib:.3g} GiB on each GPU")
+        parts.append(f"{rounded(request.gpu_memory_gib)} GiB on each GPU")
     what = " and ".join(parts) or "nothing"
     return what if request.k_min == 1 else f"{request.k_min} workers of {what}"

@@ -18,7 +18,7 @@ LIMIT_S = 180
 
 IN_THIS_PROCESS = (
     *("init", "ls", "show", "trials", "logs", "explain", "export", "doctor"),
-    *("pause", "resume", "stop", "kill", "enqueue"),
+    *("pause", "resume", "stop", "kill", "enqueue", "note", "tag"),
 )
 """Commands that load no user code: called here they take milliseconds, a process of its own takes half a second."""
 

@@ -96,7 +96,7 @@ class EqualShare:
         if not everybody:
             return []
         each = 1 << (max(1, devices // len(everybody)).bit_length() - 1)
-        workers = {key: min(each, offer.request.k_max) for key, offer in everybody}
+        workers = {key: max(o.request.k_min, min(each, o.request.k_max)) for key, o in everybody}
         free = devices - sum(workers.values())
         for key, offer in sorted(everybody, key=lambda entry: (-entry[1].epochs_done, entry[0])):
             if 2 * workers[key] <= offer.request.k_max and free >= workers[key]:
