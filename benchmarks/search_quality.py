@@ -170,8 +170,12 @@ def main() -> None:
         recorded = anchors()
         with ProcessPoolExecutor(arguments.processes, mp_context=spawn, initializer=one_thread) as pool:
             jobs = Jobs(pool, arguments)
-            rows = {name: jobs.strategy(name, recorded) for name in arguments.strategies}
-            rules = jobs.multi_fidelity() if arguments.rules else {}
+            try:
+                rows = {name: jobs.strategy(name, recorded) for name in arguments.strategies}
+                rules = jobs.multi_fidelity() if arguments.rules else {}
+            except MissingDataError:
+                pool.shutdown(cancel_futures=True)  # said now, and not after an hour of work for nothing
+                raise
     except MissingDataError as missing:
         sys.exit(f"benchmarks.search_quality: {missing}")
     result = {"tasks": list(arguments.tasks), "seeds": arguments.seeds, "trials": arguments.trials, "strategies": rows}

@@ -41,8 +41,8 @@ SEVERAL = [
     if strategies.describe(name).several_objectives and name != "optuna:BruteForceSampler"
 ]
 ONE = [name for name in strategies.names() if not strategies.describe(name).several_objectives]
-TRIALS = {"gp": 40, "optuna:NSGAIIISampler": 120}
-"""Other than 60: an ask of the first takes up to a second, the other one learns slowly and costs nothing."""
+TRIALS = {"optuna:NSGAIIISampler": 120}
+"""More than 60: it learns slowly, and costs nothing."""
 TWICE = {f"{PREFIX}{cls}" for cls, _ in NAMED.values()}
 BOUNDED = [name for name in strategies.names() if strategies.describe(name).constraints and name not in TWICE]
 
