@@ -41,9 +41,14 @@ class GuestWorker(WorkerProcess):
     def memory_gib(self, limit_gib: float) -> float:
         return self._memory_gib
 
+    @property
+    def next_at(self) -> float:
+        """When (`time.monotonic`) to `keep_up` again."""
+        return self._greeted_at + BEAT_S
+
     def keep_up(self, now: float) -> None:
         """Say that the trial's home is still there."""
-        if now >= self._greeted_at + BEAT_S:
+        if now >= self.next_at:
             self._greeted_at = now
             self.channel.send("here")
 

@@ -16,7 +16,6 @@ from .logs import checkpoints_dir, rotate_if_large, trial_dir
 from .messages import Ended, Json, LaunchTrial, Prepared, ResizeTrial, RunnerEvent, Slot, Started
 from .neighbours import Neighbours
 from .process_record import ProcessRecords
-from .pulse import BEAT_S
 from .study_setup import StudySetup
 from .worker_process import WorkerProcess
 from .workshop import Watch, Workshop
@@ -46,7 +45,7 @@ class StudyRoom:
         self._memory_mib = memory_mib
         self._neighbours = neighbours
         self._watch, self._unwatch = watch, unwatch
-        self._workers: dict[int, WorkerProcess] = {}  # those of trials, here and elsewhere
+        self._guests: dict[int, GuestWorker] = {}  # workers of its trials on other nodes
         self._stays: dict[int, Stay] = {}  # by worker: it belongs to a trial of another node
         self._crews: dict[tuple[int, int], Crew] = {}  # by the trial's number and generation
         self._keeper: WorkerProcess | None = None
@@ -104,10 +103,8 @@ class StudyRoom:
         try:
             worker.assign(launch, folder, inherits, time.monotonic(), place)
         except OSError:
-            if here:
-                self._workshop.take_back(worker)
+            self._workshop.take_back(worker) if here else self._forget(worker)
             raise
-        self._workers[worker.id] = worker
         return worker
 
     def kill(self, worker: WorkerProcess) -> None:
@@ -190,11 +187,11 @@ class StudyRoom:
         now = time.monotonic()
         for worker_id in self._limits.due(now):
             self._end_late(worker_id)
-        for guest in self._guests():
+        for guest in list(self._guests.values()):
             guest.keep_up(now)
             self._see_off(guest, now)
         self._watching.look(now, self._crews.values())
-        for worker in [*self._workshop.workers, *self._guests()]:
+        for worker in self._all_workers():
             if worker.channel.unsent:
                 worker.channel.flush()
         self._workshop.turn()
@@ -203,13 +200,11 @@ class StudyRoom:
 
     def next_at(self) -> float | None:
         """When (`time.monotonic`) `turn` has something to do though nobody said anything."""
-        guests = self._guests()
-        unsent = any(worker.channel.unsent for worker in [*self._workshop.workers, *guests])
+        unsent = any(worker.channel.unsent for worker in self._all_workers())
         if self._events or self._workshop.is_busy or unsent:
             return time.monotonic() + 0.005
         times = [self._limits.next_at(), self._watching.next_at(self._crews.values())]
-        if guests:
-            times.append(time.monotonic() + BEAT_S)
+        times += [guest.next_at for guest in self._guests.values()]
         return min((at for at in times if at is not None), default=None)
 
     def rotate_logs(self) -> None:
@@ -223,7 +218,7 @@ class StudyRoom:
     def leave(self) -> None:
         """Let go of everything; `has_left` or `wait` tell when it has gone."""
         self._workshop.leave()
-        for worker in [*self._workshop.workers, *self._guests()]:
+        for worker in self._all_workers():
             self._forget(worker)
 
     def has_left(self) -> bool:
@@ -253,7 +248,6 @@ class StudyRoom:
             self._limits.set(worker.id, time.monotonic() + limit_s)
         if worker.takes_another:
             self._finish(worker, None)
-            del self._workers[worker.id]
             worker.release()
             self._workshop.take_back(worker)
         elif worker.has_ended:
@@ -278,7 +272,7 @@ class StudyRoom:
             del self._crews[crew.launch.number, crew.launch.generation]
 
     def _end_late(self, worker_id: int) -> None:
-        worker = self._workers.get(worker_id)
+        worker = self._guests.get(worker_id) or self._workshop.find(worker_id)
         if worker is None or worker.launch is None:
             return
         crew = self._crew_of(worker)
@@ -294,11 +288,12 @@ class StudyRoom:
 
     def _new_guest(self, launch: LaunchTrial) -> GuestWorker:
         guest = GuestWorker(self._workshop.next_number(), launch, self._neighbours.of(launch.slots[0]))
+        self._guests[guest.id] = guest
         self._watch(guest.channel, lambda: self._hear_guest(guest))
         return guest
 
-    def _guests(self) -> list[GuestWorker]:
-        return [worker for worker in self._workers.values() if isinstance(worker, GuestWorker)]
+    def _all_workers(self) -> list[WorkerProcess]:
+        return [*self._workshop.workers, *self._guests.values()]
 
     def _hear_guest(self, guest: GuestWorker) -> None:
         self._hear_member(guest)
@@ -314,7 +309,7 @@ class StudyRoom:
 
     def _forget(self, worker: WorkerProcess) -> None:
         self._workshop.forget(worker)
-        self._workers.pop(worker.id, None)
+        self._guests.pop(worker.id, None)
         if worker.id in self._stays:
             self._stays.pop(worker.id).gone(None, 0)
         if worker is self._keeper:

@@ -121,6 +121,10 @@ class Workshop:
         """All that have been made and not forgotten."""
         return list(self._workers.values())
 
+    def find(self, number: int) -> WorkerProcess | None:
+        """The worker of this number, if it has not been forgotten."""
+        return self._workers.get(number)
+
     def is_orphan(self, worker: WorkerProcess) -> bool:
         """Did its server die, and is its group being waited for?"""
         return worker.id in self._orphans

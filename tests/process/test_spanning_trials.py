@@ -91,6 +91,7 @@ def test_a_trial_over_three_nodes_ends_as_on_one(home: Node, undisturbed: Any) -
     launch(home, 1, "aabc")
     reported(home, 1)
     assert [guests(node) for node in home.others] == [1, 1]
+    assert [node.agent.guests_of for node in home.others] == [["s#1"], ["s#1"]]
     same(undisturbed, end(home, 1))
     assert not [event for event in home.seen if isinstance(event, Resized)], "it was launched with them"
     for node in home.others:
