@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import CodeError, SpecError
 from ..scheduler.elastic_policy import ElasticPolicy
-from ..scheduler.port import Request
+from ..scheduler.port import Policy, Request
+from ..scheduler.recording import RecordedPolicy
 from ..search.ask_history import load_with_asks
 from ..search.editing import edit
 from ..search.events import Event, StudyCreated, StudyEdited, StudyResumed
@@ -83,6 +84,7 @@ def run_studies(
     resume: bool = True,
     observers: Iterable[Observer] = (),
     notice: Notice = tell,
+    decisions: Path | None = None,
 ) -> list[StudyResults]:
     """Run `studies` side by side on this machine until all have ended.
 
@@ -96,6 +98,8 @@ def run_studies(
         resume: False: an existing study is an error.
         observers: called as `observer(state, event)` after each commit.
         notice: told in one line what no event says.
+        decisions: a new file that every decision of the policy is written to, to be played again
+            (`scheduler/recording.py`).
 
     Raises:
         SpecError, PoolError: a study cannot run here; nothing has been written.
@@ -114,6 +118,7 @@ def run_studies(
             )
             for spec in specs
         ]
+        policy = ElasticPolicy() if decisions is None else stack.enter_context(_recorded(decisions))
         interrupts = stack.enter_context(Interrupts())
         journal = stack.enter_context(closing(open_journal(journal_of(data))))
         opened = [
@@ -129,7 +134,7 @@ def run_studies(
                 journal=journal,
                 runner=runner,
                 host=host,
-                policy=ElasticPolicy(),
+                policy=policy,
                 nodes=nodes,
                 interrupts=interrupts,
                 notice=notice,
@@ -157,6 +162,23 @@ class OpenedStudy:
     first_events: tuple[Event, ...]
     history: tuple[PastAsk, ...]
     is_to_run: bool
+
+
+@contextmanager
+def _recorded(file: Path) -> Iterator[Policy]:
+    """A policy whose decisions are written to a new file.
+
+    Raises:
+        SpecError: the file cannot be made, or is there already: it would be the recording of two policies.
+    """
+    try:
+        opened = file.open("x", encoding="utf-8", buffering=1)
+    except OSError as error:
+        raise SpecError(
+            f"decisions cannot be written to {file}: {error.strerror}.", "Name a file that is not there yet."
+        ) from None
+    with opened:
+        yield RecordedPolicy(ElasticPolicy(), lambda line: print(line, file=opened))
 
 
 def _open(

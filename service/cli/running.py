@@ -62,6 +62,10 @@ def run(
     with_dashboard: Annotated[
         bool, typer.Option("--dashboard", help="Show the run in a browser: prints an address; ends with the run.")
     ] = False,
+    record_decisions: Annotated[
+        Path | None,
+        typer.Option("--record-decisions", metavar="FILE", help="Write every decision of the scheduler to a new file."),
+    ] = None,
     plain: PlainFlag = None,
     output: OutputFlag = None,
 ) -> int:
@@ -84,7 +88,7 @@ def run(
         url = str(Settings.read().resolve("store", store).value) if address else store or ""
         pretended = None if gpus is None else int(gpus)
         where = place_of(studies, directory, logical_gpus=pretended, ray=address, store=url)
-        return _run(studies, directory, where, plain=plain_lines(plain), form=form)
+        return _run(studies, directory, where, record_decisions, plain=plain_lines(plain), form=form)
 
 
 def gathered(files: list[Path], changes: dict[str, Json], *, like: str | None = None) -> list[Study]:
@@ -145,7 +149,9 @@ def _preview(studies: list[Study], form: Format) -> None:
         write_record(report, form)
 
 
-def _run(studies: list[Study], directory: Path, place: Place, *, plain: bool, form: Format) -> int:
+def _run(
+    studies: list[Study], directory: Path, place: Place, decisions: Path | None, *, plain: bool, form: Format
+) -> int:
     from rich.console import Console
 
     from ...dashboards.terminal.live import follower
@@ -163,7 +169,7 @@ def _run(studies: list[Study], directory: Path, place: Place, *, plain: bool, fo
     try:
         with follower(console, plain_lines=plain) as follow:
             results = run_studies(
-                studies, data=directory, place=place, observers=(follow,), notice=notice
+                studies, data=directory, place=place, observers=(follow,), notice=notice, decisions=decisions
             )
     except KeyboardInterrupt:
         print(f"{', '.join(names)}: kept in {directory}; the same command goes on with it", file=sys.stderr)

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import shoal
+from shoal.errors import SpecError
 from shoal.scheduler.elastic_policy import ElasticPolicy
-from shoal.scheduler.recording import RecordedPolicy, decision_of, first_difference
+from shoal.scheduler.recording import decision_of, first_difference
 from shoal.service.running import run_studies
 
 pytestmark = pytest.mark.slow
@@ -48,13 +49,13 @@ def make(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     del sys.modules[file.stem]
 
 
-def test_a_fresh_policy_decides_a_live_pool_again(make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fresh_policy_decides_a_live_pool_again(make: Any, tmp_path: Path) -> None:
     """Invariant 5, live: two studies of other weights, rungs, ticks, and questions of the head in between."""
-    lines: list[str] = []
-    monkeypatch.setattr("shoal.service.running.ElasticPolicy", lambda: RecordedPolicy(ElasticPolicy(), lines.append))
+    file = tmp_path / "decisions.jsonl"
     studies: list[shoal.Study] = [make("heavy", weight=2.0), make("light")]
-    found = run_studies(studies, data=tmp_path / "data", logical_gpus=4, notice=lambda text: None)
+    found = run_studies(studies, data=tmp_path / "data", logical_gpus=4, notice=lambda text: None, decisions=file)
     assert all(results.state == "completed" for results in found)
+    lines = file.read_text().splitlines()
     assert first_difference(lines, ElasticPolicy()) == ""
     decisions = [decision_of(line) for line in lines]
     told = Counter(type(event).__name__ for events, _ in decisions for event in events)
@@ -63,3 +64,12 @@ def test_a_fresh_policy_decides_a_live_pool_again(make: Any, tmp_path: Path, mon
     assert done["Pause"] and done["Start"] > 24, "those who were paused come back"
     without = [line for line in lines if "RungReached" not in line]
     assert first_difference(without, ElasticPolicy()) != "", "what the policy was told matters"
+
+
+def test_two_runs_are_not_written_into_one_recording(make: Any, tmp_path: Path) -> None:
+    file = tmp_path / "decisions.jsonl"
+    file.write_text("of another run\n")
+    with pytest.raises(SpecError, match="decisions cannot be written"):
+        run_studies([make("s")], data=tmp_path / "data", logical_gpus=1, decisions=file)
+    assert file.read_text() == "of another run\n"
+    assert not (tmp_path / "data" / "studies").exists(), "nothing has been begun"
