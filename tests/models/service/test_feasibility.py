@@ -4,7 +4,6 @@ import numpy as np
 
 from shoal.search.events import Enqueued, TrialInfeasible, TrialProposed
 from shoal.search.instructions import Ask, Offer
-from shoal.search.spec import Budget, Chosen, EntryPoint, Objective, StudySpec
 from shoal.search.strategies.port import Proposal
 from shoal.search.study_state import StudyState
 from shoal.search.transitions import TrialStatus
@@ -13,6 +12,7 @@ from shoal.service.ports import Answer
 from shoal.service.strategy_host import InProcessHost
 from shoal.spaces import Constant, Space
 from shoal.spaces.architectures import MLP
+from shoal.tests.specs import plain_spec
 
 SPACE = Space(net=MLP(input_shape=(64,), num_classes=10), batch_size=Constant(64))
 
@@ -34,15 +34,7 @@ def test_what_fits_nowhere_says_what_it_needs() -> None:
 
 
 def test_a_refused_trial_never_starts_and_is_told() -> None:
-    spec = StudySpec(
-        name="refused",
-        space=SPACE.to_json(),
-        objectives=(Objective(metric="loss", direction="minimize"),),
-        entry=EntryPoint(kind="objective", module="m", function="f"),
-        strategy=Chosen(name="random"),
-        early_stopping=Chosen(name="none"),
-        budget=Budget(trials=1),
-    )
+    spec = plain_spec(SPACE, name="refused", trials=1)
     state = StudyState.create(spec)
     (ask,) = state.wish(1, at=0.0, seq=1).instructions
     refused = judged([proposal()], DeviceMemory(size_bytes=1000, gpu=False))
@@ -55,15 +47,7 @@ def test_a_refused_trial_never_starts_and_is_told() -> None:
 
 def test_what_a_person_enqueues_is_refused_too() -> None:
     """It is judged where torch is, before it becomes a trial; and it does not stand in the way of what fits."""
-    spec = StudySpec(
-        name="refused",
-        space=SPACE.to_json(),
-        objectives=(Objective(metric="loss", direction="minimize"),),
-        entry=EntryPoint(kind="objective", module="m", function="f"),
-        strategy=Chosen(name="random"),
-        early_stopping=Chosen(name="none"),
-        budget=Budget(trials=2),
-    )
+    spec = plain_spec(SPACE, name="refused", trials=2)
     state = StudyState.create(spec)
     first, second = (SPACE.sample(np.random.default_rng(seed)) for seed in (1, 2))
     for seq, config in enumerate((first, second), start=1):
@@ -86,15 +70,7 @@ def test_what_a_person_enqueues_is_refused_too() -> None:
 
 
 def test_where_judging_fails_it_is_tried() -> None:
-    spec = StudySpec(
-        name="tried",
-        space=SPACE.to_json(),
-        objectives=(Objective(metric="loss", direction="minimize"),),
-        entry=EntryPoint(kind="objective", module="m", function="f"),
-        strategy=Chosen(name="random"),
-        early_stopping=Chosen(name="none"),
-        budget=Budget(trials=1),
-    )
+    spec = plain_spec(SPACE, name="tried", trials=1)
     state = StudyState.create(spec)
     config = SPACE.sample(np.random.default_rng(1))
     state.handle(Enqueued(at=0.0, config=config.to_json(), key="mine"), 1)

@@ -11,16 +11,10 @@ from shoal.search.strategies.cube import UnitCube
 from shoal.search.strategies.feasible import Feasibility
 from shoal.search.strategies.port import Result
 from shoal.search.strategies.random_forest import Forest
-from shoal.spaces import Categorical, Choice, Float, Int, Ordinal, Space
+from shoal.spaces import Float, Space
+from shoal.tests.specs import BELIEVED
 
 UP = (Objective(metric="score", direction="maximize"),)
-BELIEVED = Space(
-    lr=Float(1e-4, 1.0, log=True, default=1e-3, prior="high"),
-    kind=Categorical(["a", "b", "c", "d"], default="c", prior="high"),
-    size=Ordinal([1, 2, 4, 8, 16], default=16, prior="medium"),
-    n=Int(0, 100, default=5, prior="low"),
-    opt=Choice(sgd=Space(momentum=Float(0.0, 1.0, default=0.9, prior="high")), adam=None),
-)
 
 
 def test_a_model_learns_where_the_constraints_are_kept() -> None:

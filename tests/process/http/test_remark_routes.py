@@ -1,6 +1,5 @@
 """Notes and tags by way of the dashboard: written, shown, chosen by, and refused in words."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -10,26 +9,16 @@ from starlette.testclient import TestClient
 
 from shoal.search import events as e
 from shoal.search.journal.sqlite import SqliteJournal
-from shoal.search.spec import Budget, Chosen, EntryPoint, Objective, StudySpec
-from shoal.service.http.app import make_app
 from shoal.spaces import Float, Space
-from shoal.tests.process.http.test_routes import OURS, PORT, until
+from shoal.tests.process.http.test_routes import until
+from shoal.tests.specs import plain_spec
 
 HARM = "<img src=x onerror=harm()> & ünï"
 COMMANDS = "/api/v1/studies/tuned/commands"
 
 
 def created(name: str) -> e.StudyCreated:
-    spec = StudySpec(
-        name=name,
-        space=Space(lr=Float(0.1, 1.0)).to_json(),
-        objectives=(Objective(metric="score", direction="maximize"),),
-        entry=EntryPoint(kind="trial", module="m", function="f"),
-        strategy=Chosen(name="random"),
-        early_stopping=Chosen(name="none"),
-        budget=Budget(trials=3),
-    )
-    return e.StudyCreated(at=0.0, spec=spec.to_json())
+    return e.StudyCreated(at=0.0, spec=plain_spec(Space(lr=Float(0.1, 1.0)), name=name).to_json())
 
 
 @pytest.fixture
@@ -52,18 +41,14 @@ def journal(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def client(tmp_path: Path, journal: Path) -> Iterator[TestClient]:
-    """Logged in."""
-    codes: list[str] = []
-    app = make_app(tmp_path, port=PORT, tell_code=codes.append)
-    with TestClient(app, base_url=OURS, headers={"origin": OURS}) as made:
-        assert made.post("/api/v1/login", json={"code": codes[-1]}).status_code == 200
-        yield made
-
-
 def study(client: TestClient) -> Any:
     return client.get("/api/v1/studies/tuned").json()
+
+
+def tagged_twice(client: TestClient) -> Any:
+    """The page of the trials that are tagged as good, once there are two."""
+    page = client.get("/api/v1/studies/tuned/trials?tag=good").json()
+    return page if page["total"] == 2 else None
 
 
 def test_they_are_written_without_a_run_and_shown(client: TestClient) -> None:
@@ -71,8 +56,8 @@ def test_they_are_written_without_a_run_and_shown(client: TestClient) -> None:
     assert reply.json() == {"ok": True, "acknowledged": True, "effect": "study tuned: note written"}
     assert client.post(COMMANDS, json={"verb": "tag", "number": 1, "added": ["good", "<b>"]}).json()["ok"]
     assert client.post(COMMANDS, json={"verb": "tag", "number": 2, "added": ["good"]}).json()["ok"]
-    until(lambda: study(client)["note"] == HARM)
-    page = client.get("/api/v1/studies/tuned/trials?tag=good").json()
+    page = until(lambda: tagged_twice(client))  # the watch has taken the last of them in
+    assert study(client)["note"] == HARM
     assert [row["number"] for row in page["trials"]] == [1, 2] and page["total"] == 2
     assert page["tags"] == ["good", "<b>"] and page["trials"][0]["tags"] == ["good", "<b>"]
     assert client.get("/api/v1/studies/tuned/trials?tag=none").json()["total"] == 0

@@ -15,30 +15,22 @@ from starlette.testclient import TestClient
 
 from shoal.search import events as e
 from shoal.search.journal.sqlite import SqliteJournal
-from shoal.search.spec import Budget, Chosen, EntryPoint, Objective, StudySpec
+from shoal.search.spec import EntryPoint, StudySpec
 from shoal.service.http.app import make_app
 from shoal.service.http.event_router import changes
 from shoal.service.http.log_files import PART_BYTES, log_part
 from shoal.service.http.share_preview import share_preview
 from shoal.spaces import Categorical, Float, Space
+from shoal.tests.process.http.conftest import OURS, PORT
+from shoal.tests.specs import plain_spec
 
-PORT = 8321
-OURS = f"http://127.0.0.1:{PORT}"
 SPACE = Space(lr=Float(0.1, 1.0), odd=Categorical([True, 1, 1.0, None, (0, "a"), "<b>x</b>"]))
 ODD = [True, 1, 1.0, None, (0, "a"), "<b>x</b>"]
 VALUES: list[Any] = [0.5, "nan", "inf", "-inf", 0.75, 0.25]
 
 
 def spec(name: str = "tuned") -> StudySpec:
-    return StudySpec(
-        name=name,
-        space=SPACE.to_json(),
-        objectives=(Objective(metric="score", direction="maximize"),),
-        entry=EntryPoint(kind="trial", module="m", function="f"),
-        strategy=Chosen(name="random"),
-        early_stopping=Chosen(name="none"),
-        budget=Budget(trials=20),
-    )
+    return plain_spec(SPACE, name=name, trials=20, entry=EntryPoint(kind="trial", module="m", function="f"))
 
 
 def trial(number: int, value: Any, *, ends: bool = True) -> list[e.Event]:
@@ -73,16 +65,6 @@ def journal(tmp_path: Path) -> Iterator[SqliteJournal]:
     made.commit()
     yield made
     made.close()
-
-
-@pytest.fixture
-def client(tmp_path: Path, journal: SqliteJournal) -> Iterator[TestClient]:
-    """Logged in."""
-    codes: list[str] = []
-    app = make_app(tmp_path, port=PORT, tell_code=codes.append)
-    with TestClient(app, base_url=OURS, headers={"origin": OURS}) as made:
-        assert made.post("/api/v1/login", json={"code": codes[-1]}).status_code == 200
-        yield made
 
 
 def strict(text: str) -> Any:

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from shoal.benchmarks.soak import soak
 from shoal.scheduler.elastic_policy import ElasticPolicy
-from shoal.scheduler.elastic_state import ElasticTuning
-from shoal.scheduler.port import Action, NodeUp, PoolEvent, RungReached, TrialEnded
+from shoal.scheduler.port import Action, NodeUp, PoolEvent, TrialEnded
 from shoal.scheduler.simulator import synthetic
 from shoal.scheduler.simulator.bounds import exact_halving
 from shoal.scheduler.simulator.engine import Simulation
 from shoal.scheduler.simulator.watch import Watch
 from shoal.scheduler.simulator.workload import Costs, Failures, SimulatedStudy, SimulatedTrial, pool_of
+from shoal.tests.property.scheduler_elastic.test_simulation import reached_without_risk
 
 COOLDOWN_S = 10 * Costs().resize_s
 
@@ -129,17 +129,8 @@ def test_without_risk_it_is_successive_halving(seed: int, gpus: int) -> None:
     truth = SimulatedStudy(**{**_fields(a_study(random, "s")), "can_pause": True})
     trials = [SimulatedTrial(**{**_fields(t), "bracket": 0}) for t in truth.trials]
     truth = SimulatedStudy(**{**_fields(truth), "trials": trials})
-    reached: list[set[int]] = [set() for _ in truth.milestones]
-    policy = ElasticPolicy(ElasticTuning(risked_epochs=0.0, scout_share=0.0))
-
-    def decide(events: Sequence[PoolEvent]) -> list[Action]:
-        for event in events:
-            if isinstance(event, RungReached):
-                reached[event.rung].add(event.number)
-        return policy.steps(events)
-
-    Simulation(nodes=pool_of(gpus), studies=[truth], decide=decide).run()
-    assert reached == [{trial.number for trial in rung} for rung in exact_halving(truth)]
+    expected = [{trial.number for trial in rung} for rung in exact_halving(truth)]
+    assert reached_without_risk(truth, pool_of(gpus)) == expected
 
 
 @pytest.mark.slow

@@ -11,7 +11,8 @@ from shoal.search.strategies.fronts import front_ranks
 from shoal.search.strategies.improvement import log_probability_below
 from shoal.search.strategies.port import Result
 from shoal.search.strategies.told import BORROWED, Told
-from shoal.spaces import Categorical, Choice, Float, Int, Ordinal, Space
+from shoal.spaces import Float, Space
+from shoal.tests.specs import BELIEVED
 
 SPACE = Space(x=Float(0.0, 1.0))
 UP = (Objective(metric="score", direction="maximize"),)
@@ -69,15 +70,6 @@ def test_borrowed_results_take_this_studys_scale_and_fade() -> None:
     assert np.all(np.diff(lent) > 0), "their order stays: the lower the number, the better they were"
     told.tell([result(n, 0.5) for n in range(30, BORROWED)])
     assert not any(lesson.borrowed_from for lesson in told.lessons())
-
-
-BELIEVED = Space(
-    lr=Float(1e-4, 1.0, log=True, default=1e-3, prior="high"),
-    kind=Categorical(["a", "b", "c", "d"], default="c", prior="high"),
-    size=Ordinal([1, 2, 4, 8, 16], default=16, prior="medium"),
-    n=Int(0, 100, default=5, prior="low"),
-    opt=Choice(sgd=Space(momentum=Float(0.0, 1.0, default=0.9, prior="high")), adam=None),
-)
 
 
 def test_rows_of_the_cube_know_what_a_person_believes() -> None:
