@@ -74,6 +74,13 @@ class Node:
         self.seen += events
         return events
 
+    def turn_until(self, condition: Callable[[], bool], timeout_s: float = PATIENCE_S) -> None:
+        """Go on until it is so; `wait_for` finds what is said meanwhile."""
+        until = time.monotonic() + timeout_s
+        while not condition():
+            assert time.monotonic() < until, f"it is not so in {timeout_s} s"
+            self._unread.extend(self.turn())
+
     def wait_for(self, kind: type[Any], number: int | None = None, timeout_s: float = PATIENCE_S) -> Any:
         """The next event of a kind (of one trial); reports on the way are answered "continue"."""
         until = time.monotonic() + timeout_s

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from shoal.tests.process.conftest import Node, wait_until
+from shoal.tests.process.conftest import Node
 from shoal.tests.process.test_elastic_trials import end, prepare, same
 from shoal.trial_runner.messages import Ended, FailAt, KillTrial, Reported, Resized, ResizeTrial, Slot, Started
 
@@ -96,7 +96,7 @@ def test_a_trial_over_three_nodes_ends_as_on_one(home: Node, undisturbed: Any) -
     assert not [event for event in home.seen if isinstance(event, Resized)], "it was launched with them"
     for node in home.others:
         assert not [event for event in node.seen if isinstance(event, Started | Reported | Ended)]
-        wait_until(lambda node=node: not guests(node))  # type: ignore[misc]
+        home.turn_until(lambda node=node: not guests(node))  # type: ignore[misc]
 
 
 def test_it_grows_over_nodes_and_shrinks_again(home: Node, undisturbed: Any) -> None:
@@ -128,7 +128,7 @@ def test_a_guest_that_only_falls_silent_is_ended(home: Node, undisturbed: Any) -
     launch(home, 5, "ab", fail_at=FailAt(rank=1, epoch=2, step=1, how="stop"))
     assert home.wait_for(Resized, 5).slots == on("a")
     same(undisturbed, end(home, 5))
-    wait_until(lambda: not home.turn() and not guests(home.others[0]))
+    home.turn_until(lambda: not guests(home.others[0]))
 
 
 def test_a_node_that_is_frozen_is_given_up_and_changes_nothing_when_it_wakes(home: Node, undisturbed: Any) -> None:
@@ -142,7 +142,7 @@ def test_a_node_that_is_frozen_is_given_up_and_changes_nothing_when_it_wakes(hom
     guest.resume()
     same(undisturbed, end(home, 6))
     home.others.append(frozen)
-    wait_until(lambda: not home.turn() and not guest.is_running())
+    home.turn_until(lambda: not guest.is_running())
 
 
 def test_when_none_is_left_at_home_it_is_lost_and_goes_on_from_its_checkpoint(home: Node, undisturbed: Any) -> None:
@@ -152,7 +152,7 @@ def test_when_none_is_left_at_home_it_is_lost_and_goes_on_from_its_checkpoint(ho
     os.kill(started.pids[0], signal.SIGKILL)
     ended = home.wait_for(Ended, 7)
     assert (ended.outcome, ended.failure) == ("failed", "LOST")
-    wait_until(lambda: not home.turn() and not guests(home.others[0]))
+    home.turn_until(lambda: not guests(home.others[0]))
     launch(home, 7, "ac", generation=2, reported_step=2)
     again = end(home, 7)
     same(undisturbed, (again[0], list(dict(again[1]).items())))
@@ -164,7 +164,7 @@ def test_a_node_is_told_to_send_the_guests_of_a_lost_home_away(home: Node) -> No
     there = home.others[0]
     there.agent.perform(KillTrial(study="s", number=8, generation=1, reason="its home is gone"))
     assert home.wait_for(Resized, 8).slots == on("a")
-    wait_until(lambda: not home.turn() and not guests(there))
+    home.turn_until(lambda: not guests(there))
     end(home, 8)
 
 
