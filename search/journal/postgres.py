@@ -10,10 +10,11 @@ import json
 import os
 import socket
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from sqlalchemy import bindparam, delete, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.exc import SQLAlchemyError
 
 from ...errors import JournalError, JournalLocked
 from ..events import Event
@@ -123,6 +124,11 @@ class PostgresJournal(PostgresReader):
             self._writing.execute(superseded_snapshots(study))
 
     def close(self) -> None:
-        """Let the lock go. Appended but uncommitted events are dropped."""
+        """Let the lock go. Appended but uncommitted events are dropped.
+
+        The lock is given back by name: the server would notice an ended connection too, but only some time after.
+        """
         super().close()
+        with suppress(SQLAlchemyError), self._writing.begin():
+            self._writing.execute(select(func.pg_advisory_unlock(WRITER_LOCK)))
         self._writing.close()
