@@ -7,8 +7,10 @@ twice while a resize is under way.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from fractions import Fraction
 
 from .elastic_state import StudyEntry, TrialState
 from .placement import Cluster
@@ -16,10 +18,15 @@ from .port import Pause, Promote, Resize, Start, Stop, WorkerSlot
 
 
 class Dispatcher:
-    """Carries out decisions on the cluster's books and words them as actions."""
+    """Carries out decisions on the cluster's books and words them as actions.
+
+    Attributes:
+        returning: devices that are held and about to be given back, all trials together.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self.returning: Fraction | int = 0
 
     def start(
         self, study: StudyEntry, trial: TrialState, workers: int, reason: str, avoid: Collection[str]
@@ -54,7 +61,9 @@ class Dispatcher:
         trial.since = trial.started_at = at
         study.holding += len(slots) * trial.unit
 
-    def grow(self, study: StudyEntry, trial: TrialState, workers: int, reason: str) -> Resize | None:
+    def grow(
+        self, study: StudyEntry, trial: TrialState, workers: int, reason: str, avoid: Collection[str]
+    ) -> Resize | None:
         """More workers: beside the present ones, else on another node, else over several nodes if none is so large."""
         request = trial.offer.request
         model = trial.device_model or self._cluster.model_of(trial.slots[0].node)
@@ -62,17 +71,30 @@ class Dispatcher:
         largest = self._cluster.largest_room(request)
         while workers > trial.k:
             extra = workers - trial.k
-            more = self._cluster.place_on(trial.slots[0].node, request, extra) if single or workers > largest else None
+            home = trial.slots[0].node
+            beside = home not in avoid and (single or workers > largest)
+            more = self._cluster.place_on(home, request, extra) if beside else None
             if more is None and workers > largest:
-                more = self._cluster.place(request, extra, device_model=model, spread=True)
+                more = self._cluster.place(request, extra, device_model=model, avoid=avoid, spread=True)
             if more is not None:
                 return self._resize(study, trial, trial.slots + more, leaving=(), reason=reason)
             if workers <= largest:
-                moved = self._cluster.place(request, workers, device_model=model)
+                moved = self._cluster.place(request, workers, device_model=model, avoid=avoid)
                 if moved is not None:
                     return self._resize(study, trial, moved, leaving=trial.slots, reason=reason)
             workers //= 2
         return None
+
+    def may_grow(self, trial: TrialState, avoid: Collection[str], given_up: Fraction | int = 0) -> bool:
+        """Whether there is a place for twice the workers, once `given_up` more devices beside the trial are free."""
+        request, home = trial.offer.request, trial.slots[0].node
+        node = self._cluster.nodes.get(home)
+        if node is None or 2 * trial.k > self._cluster.largest_room(request):
+            return True
+        if home not in avoid and self._cluster.free_on(node) + given_up >= trial.k * trial.unit:
+            return True
+        model = trial.device_model or node.device_model
+        return self._cluster.fits(request, 2 * trial.k, model, avoid)
 
     def shrink(self, study: StudyEntry, trial: TrialState, workers: int, reason: str) -> Resize:
         """Fewer workers: those on the node that holds most of them stay."""
@@ -83,7 +105,8 @@ class Dispatcher:
         return self._resize(study, trial, tuple(ordered[:workers]), leaving=tuple(ordered[workers:]), reason=reason)
 
     def pause(self, trial: TrialState, reason: str, *, involuntary: bool = False) -> Pause:
-        trial.status, trial.at_rung = "pausing", False
+        with self._counting_returns(trial):
+            trial.status, trial.at_rung = "pausing", False
         return Pause(
             study=trial.offer.study,
             number=trial.offer.number,
@@ -94,7 +117,8 @@ class Dispatcher:
 
     def stop(self, trial: TrialState, reason: str) -> Stop:
         """The running trial comes to its end; its devices are given back by TrialReleased."""
-        trial.status, trial.at_rung = "pausing", False
+        with self._counting_returns(trial):
+            trial.status, trial.at_rung = "pausing", False
         offer = trial.offer
         return Stop(study=offer.study, number=offer.number, generation=offer.generation, reason=reason)
 
@@ -108,7 +132,8 @@ class Dispatcher:
         """The trial runs on its new workers: what it left is free."""
         self._cluster.give_back(trial.leaving, trial.offer.request)
         study.holding -= len(trial.leaving) * trial.unit
-        trial.leaving = trial.former = ()
+        with self._counting_returns(trial):
+            trial.leaving = trial.former = ()
         trial.refusals = 0
         trial.status = "running"
 
@@ -135,8 +160,9 @@ class Dispatcher:
         """Everything the trial held is free."""
         self._cluster.give_back(trial.slots + trial.leaving, trial.offer.request)
         study.holding -= len(trial.slots + trial.leaving) * trial.unit
-        trial.slots = trial.leaving = trial.former = ()
-        trial.status, trial.k, trial.at_rung, trial.spare = "waiting", 0, False, False
+        with self._counting_returns(trial):
+            trial.slots = trial.leaving = trial.former = ()
+            trial.status, trial.k, trial.at_rung = "waiting", 0, False
 
     def lose_node(self, study: StudyEntry, trial: TrialState, name: str) -> None:
         """What the trial held on a lost node is gone; if it worked there, what becomes of it will be said later."""
@@ -144,11 +170,12 @@ class Dispatcher:
         leaving = tuple(slot for slot in trial.leaving if slot.node != name)
         lost = len(trial.slots) + len(trial.leaving) - len(left) - len(leaving)
         study.holding -= lost * trial.unit
-        if lost and trial.status != "pausing":
-            trial.status, trial.at_rung = "stricken", False
-        if any(slot.node == name for slot in trial.former):
-            trial.former = ()
-        trial.slots, trial.leaving = left, leaving
+        with self._counting_returns(trial):
+            if lost and trial.status != "pausing":
+                trial.status, trial.at_rung = "stricken", False
+            if any(slot.node == name for slot in trial.former):
+                trial.former = ()
+            trial.slots, trial.leaving = left, leaving
 
     def _place(
         self, study: StudyEntry, trial: TrialState, workers: int, avoid: Collection[str]
@@ -169,7 +196,15 @@ class Dispatcher:
         gone = tuple((Counter(trial.slots + trial.leaving) - Counter(slots)).elements())
         self._cluster.give_back(gone, trial.offer.request)
         study.holding -= len(gone) * trial.unit
-        trial.slots, trial.leaving, trial.former, trial.k = slots, (), (), len(slots)
+        with self._counting_returns(trial):
+            trial.slots, trial.leaving, trial.former, trial.k = slots, (), (), len(slots)
+
+    @contextmanager
+    def _counting_returns(self, trial: TrialState) -> Iterator[None]:
+        """Keep `returning` right while the trial changes."""
+        self.returning -= trial.returning
+        yield
+        self.returning += trial.returning
 
     def _resize(
         self,
@@ -183,8 +218,9 @@ class Dispatcher:
         added = len(slots) + len(leaving) - len(trial.slots)
         study.holding += added * trial.unit
         trial.former = trial.slots
-        trial.slots, trial.leaving, trial.k = slots, leaving, len(slots)
-        trial.status = "resizing"
+        with self._counting_returns(trial):
+            trial.slots, trial.leaving, trial.k = slots, leaving, len(slots)
+            trial.status = "resizing"
         trial.resize += 1
         return Resize(
             study=trial.offer.study,

@@ -57,6 +57,7 @@ from .port import (
     WorkerSlot,
 )
 from .share_out import ShareOut
+from .shortages import Shortages
 from .speed_model import SpeedModel
 from .study_turn import StudyTurn
 from .trial_events import TrialEvents, predicted_gpu_memory_gib, rounded_down_gib
@@ -77,7 +78,8 @@ class ElasticPolicy:
         self._studies = self._books.studies
         self._nodes = NodeEvents(self._books, self._cluster, self._dispatch)
         self._running = TrialEvents(self._books, self._cluster, self._dispatch, self._nodes, self._tuning)
-        self._shares = ShareOut(self._cluster, self._studies, self._tuning)
+        self._shortages = Shortages(self._cluster, self._dispatch, self._studies, self._tuning)
+        self._shares = ShareOut(self._cluster, self._dispatch, self._studies, self._shortages, self._tuning)
         self._turn = StudyTurn(self._cluster, self._dispatch, self._tuning)
         self._arrivals = 0
 
@@ -277,8 +279,8 @@ class ElasticPolicy:
         if not dirty:
             return actions
         for study, budget, found in self._shares.deal(dirty, at):
-            actions += self._turn.take(study, found, budget, at, avoid=self._shares.kept_from(study))
-        return actions
+            actions += self._turn.take(study, found, budget, at, avoid=self._shortages.kept_from(study))
+        return [*actions, *self._shortages.make_room(at)]
 
     # --- books -----------------------------------------------------------------------------------
 
@@ -292,6 +294,7 @@ class ElasticPolicy:
             for trial in (*study.trials.values(), *study.away.values()):
                 trial.unit = self._unit(trial.offer.request)
                 study.holding += len(trial.slots + trial.leaving) * trial.unit
+        self._dispatch.returning = sum((trial.returning for _, trial in self._books.holders()), Fraction(0))
 
     def _why_never(self, request: Request) -> str:
         if request.gpus > 1 and request.gpus.denominator != 1:
@@ -361,7 +364,7 @@ class ElasticPolicy:
             for candidate in candidates(study, at=at, capacity=budget, budget=budget, tuning=self._tuning):
                 trial, request = candidate.trial, candidate.trial.offer.request
                 waits = trial.status == "waiting" and (candidate.rung == 0 or candidate.useful >= CERTAIN)
-                if waits and self._cluster.fits(request, request.k_min, trial.device_model, self._shares.kept):
+                if waits and self._cluster.fits(request, request.k_min, trial.device_model, self._shortages.kept):
                     found.append(trial.key)
         return found
 
@@ -372,7 +375,9 @@ class ElasticPolicy:
 
     def validate_state(self) -> None:
         """Check that what is reserved is what the trials hold; used by tests after every event."""
-        holders: Iterable[TrialState] = [t for s in self._studies.values() for t in s.trials.values() if t.holds]
+        holders = [t for s in self._studies.values() for t in s.trials.values() if t.holds]
+        returning = sum((trial.returning for trial in holders), Fraction(0))
+        assert self._dispatch.returning == returning, (self._dispatch.returning, returning)
         self._cluster.validate((t.offer.request, t.slots + t.leaving) for t in holders)
         for study in self._studies.values():
             held = sum((len(t.slots + t.leaving) * t.unit for t in study.trials.values()), Fraction(0))

@@ -120,6 +120,11 @@ class TrialState:
         """Seconds of an epoch on the workers that it has."""
         return self.speed.epoch_s(self.k) / self.device_speed
 
+    @property
+    def returning(self) -> Fraction | int:
+        """Devices that it holds and is about to give back."""
+        return (len(self.leaving) + (len(self.slots) if self.status == "pausing" else 0)) * self.unit
+
     def epochs_at(self, at: float) -> float:
         """Finished epochs by now, the running one pro rata."""
         if self.status not in ("running", "resizing"):
@@ -132,7 +137,8 @@ class StudyEntry:
     """One study: its ladders, its trials, its share of the pool (in the pool's scarce devices).
 
     `trials` wait or hold devices; `away` are between a release and the next offer. `claim` is what the study uses
-    of its share, `holding` what is reserved for it now. `blocked`: it was given devices that are not free yet.
+    of its share, `holding` what is reserved for it now. `blocked`: it was given devices that are not free yet. `short`:
+    the trial, and the workers it should have, that found no place though the study is owed it; `short_since` when.
     `smallest` is the least that would let one of its waiting trials start. `spent_s` are the device-seconds that it has
     used until `spent_at`, of `budget_s` (None: no limit); `spent` says that no more may be begun.
     `gpu_memory` are the largest amounts, in GiB, that each of its trials was measured to need of a GPU.
@@ -151,11 +157,12 @@ class StudyEntry:
     solved_share: int = -1
     demand: int = 0
     efficient: int = 0
-    smallest: int = 0
+    smallest: Fraction | int = 0
     claim: int = 0
     holding: Fraction | int = 0
     blocked: bool = False
-    below_since: float | None = None
+    short: tuple[TrialState, int] | None = None
+    short_since: float | None = None
     start_cost_s: float = 3.0
     resize_cost_s: float = 3.0
     starts: int = 0
@@ -190,6 +197,10 @@ class StudyEntry:
     def spent_by(self, at: float) -> float:
         """Device-seconds used until now. A question changes nothing, so that who asks when leaves no trace."""
         return self.spent_s + float(self.holding) * max(0.0, at - self.spent_at)
+
+    def keeps(self) -> Fraction | int:
+        """Devices that it holds and is not about to give back."""
+        return self.holding - sum((trial.returning for trial in self.trials.values()), Fraction(0))
 
     def remember(self, event: TrialRemembered) -> None:
         """What a trial did before this policy first heard of it."""

@@ -10,7 +10,7 @@ Nodes are filed by how many GPUs they have free, so a placement in a pool of ten
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from .node_space import NodeSpace
 from .pool import number
@@ -87,6 +87,22 @@ class Cluster:
     def free_gpus(self) -> int:
         """Whole GPUs that nobody holds."""
         return sum(free * len(nodes) for free, nodes in enumerate(self._by_free))
+
+    @property
+    def free(self) -> int:
+        """Devices that nobody holds and that may be taken: whole GPUs if there are any in the pool, else CPUs."""
+        if self.num_gpus:
+            return self.free_gpus
+        return sum(node.free_cpus for node in self.nodes.values() if node.name not in self.cordoned)
+
+    def emptiest(self) -> Iterator[NodeSpace]:
+        """Nodes that serve, those with the most free GPUs first; of one number of GPUs, in no particular order."""
+        for filed in reversed(self._by_free):
+            yield from filed.values()
+
+    def free_on(self, node: NodeSpace) -> int:
+        """Devices of the node that nobody holds."""
+        return node.whole_free if self.num_gpus else node.free_cpus
 
     def place(
         self,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from fractions import Fraction
 
 from . import gpu_budget
 from .dispatch import Dispatcher
-from .elastic_state import ElasticTuning, StudyEntry, TrialState
+from .elastic_state import ElasticTuning, StudyEntry, TrialKey, TrialState
 from .placement import Cluster
 from .port import Action, Stop
 from .within_study import Candidate, Devices, admission_key, allocate
@@ -25,29 +26,51 @@ class StudyTurn:
     ) -> list[Action]:
         """What the study does with `budget` devices for the candidates `found` at time `at`."""
         workers = allocate(found, budget=budget, at=at, cost_s=study.resize_cost_s, tuning=self._tuning)
+        vain = self._forgo_growth_without_place(study, found, workers, avoid)
         by_key = {candidate.trial.key: candidate for candidate in found}
         actions: list[Action] = []
         for trial in list(study.trials.values()):
             if trial.status == "running" or trial.at_rung:
                 actions += self._give_up(study, trial, by_key.get(trial.key), workers.get(trial.key, 0), at)
-        study.blocked = False
-        waiting = [c for c in found if c.trial.status == "waiting" and workers.get(c.trial.key)]
-        waiting.sort(key=lambda c: (-admission_key(c, self._tuning), c.trial.arrival))
+        in_line = [c for c in found if c.trial.status == "waiting"]
+        in_line.sort(key=lambda c: (-admission_key(c, self._tuning), c.trial.arrival))
+        waiting = [c for c in in_line if workers.get(c.trial.key)]
         for candidate in waiting:
             actions += self._start(study, candidate, workers[candidate.trial.key], avoid)
-        for candidate in found:
-            trial = candidate.trial
-            if trial.status == "running" and workers.get(trial.key, 0) > trial.k:
-                actions += self._grow(study, trial, workers[trial.key], at)
-        free = self._cluster.free_gpus
-        for candidate in found:  # growth for which there is no place although enough is free is not waited for
-            trial = candidate.trial
-            if trial.k and trial.status != "pausing" and 0 < (workers.get(trial.key, 0) - trial.k) * trial.unit <= free:
-                workers[trial.key] = trial.k
-        study.claim = int(min(study.share, sum(workers.get(c.trial.key, 0) * c.trial.unit for c in found)))
+        growing = [c.trial for c in found if c.trial.status == "running" and workers.get(c.trial.key, 0) > c.trial.k]
+        for trial in growing:
+            actions += self._grow(study, trial, workers[trial.key], at, avoid)
+        if vain or any(t.k < workers[t.key] for t in (*growing, *(c.trial for c in waiting))):
+            others = [c for c in in_line if c.sure and not workers.get(c.trial.key)]
+            actions += self._fill_up(study, others, budget, avoid)
+        self._note_shortage(study, found, [c.trial for c in waiting], [*growing, *vain])
         if not found:
             actions += self._close(study)
         return actions
+
+    def _forgo_growth_without_place(
+        self, study: StudyEntry, found: list[Candidate], workers: dict[TrialKey, int], avoid: Collection[str]
+    ) -> list[TrialState]:
+        """The trials that were to grow and cannot; nobody gives up devices for their sake, and `workers` says so."""
+        larger = [c.trial for c in found if c.trial.status == "running" and workers.get(c.trial.key, 0) > c.trial.k]
+        if not larger:
+            return []
+        smaller = [c for c in found if c.trial.status == "running" and workers.get(c.trial.key, 0) < c.trial.k]
+        given_up: dict[str, Devices] = {}
+        for trial in (c.trial for c in smaller):
+            home = trial.slots[0].node
+            given_up[home] = given_up.get(home, 0) + (trial.k - workers.get(trial.key, 0)) * trial.unit
+        vain = [t for t in larger if not self._dispatch.may_grow(t, avoid, given_up.get(t.slots[0].node, 0))]
+        left = sum(((workers[t.key] - t.k) * t.unit for t in vain), Fraction(0))
+        for trial in vain:
+            workers[trial.key] = trial.k
+        for candidate in sorted(smaller, key=lambda c: -admission_key(c, self._tuning)):
+            trial = candidate.trial
+            back = (trial.k - workers.get(trial.key, 0)) * trial.unit
+            if back <= left and not trial.at_rung:
+                workers[trial.key] = trial.k
+                left -= back
+        return vain
 
     def _give_up(
         self, study: StudyEntry, trial: TrialState, candidate: Candidate | None, workers: int, at: float
@@ -77,8 +100,7 @@ class StudyTurn:
         start = self._dispatch.start(
             study, trial, workers, f"{workers} of {study.share} devices; {self._standing(study, trial)}", avoid
         )
-        if start is None:  # only what it is owed is asked back from others: borrowers would take turns for ever
-            study.blocked = study.blocked or study.holding + workers * trial.unit <= study.share
+        if start is None:
             return
         rungs = study.rungs(trial)
         if rungs is not None and rungs.waits_for_promotion(trial.offer.number):
@@ -86,19 +108,52 @@ class StudyTurn:
         trial.spare = candidate.spare
         yield start
 
-    def _grow(self, study: StudyEntry, trial: TrialState, workers: int, at: float) -> Iterator[Action]:
+    def _grow(
+        self, study: StudyEntry, trial: TrialState, workers: int, at: float, avoid: Collection[str]
+    ) -> Iterator[Action]:
         speed = trial.speed
         reason = (
             f"from {trial.k} to {workers} workers: {speed.speedup(workers) / speed.speedup(trial.k):.2f} times as fast"
             f"; {self._standing(study, trial)}"
         )
         before = trial.k
-        resize = self._dispatch.grow(study, trial, workers, reason)
+        resize = self._dispatch.grow(study, trial, workers, reason, avoid)
         if resize is None:
             return
         trial.changed_at = at
         trial.grown = speed.is_measured(before)
         yield resize
+
+    def _fill_up(
+        self, study: StudyEntry, others: list[Candidate], budget: Devices, avoid: Collection[str]
+    ) -> Iterator[Action]:
+        """What was meant for somebody who found no place goes to those who are sure; others would have to leave as soon
+        as somebody wants to grow."""
+        left = budget - study.keeps()
+        for candidate in others:
+            least = candidate.trial.offer.request.k_min
+            if least * candidate.trial.unit <= left:
+                before = study.holding
+                yield from self._start(study, candidate, least, avoid)
+                left -= study.holding - before
+
+    def _note_shortage(
+        self, study: StudyEntry, found: list[Candidate], waiting: list[TrialState], growing: list[TrialState]
+    ) -> None:
+        """What the study is owed and found no place for.
+
+        Only that is asked back from others: borrowers would take turns for ever. A start that lacks devices asks at
+        once; one that lacks neighbours, and growth, are left to `Shortages`.
+        """
+        owed = study.share - study.holding
+        starts = [t for t in waiting if not t.holds and t.offer.request.k_min * t.unit <= owed]
+        growths = [t for t in growing if t.status == "running" and t.k * t.unit <= owed]
+        lines = starts or ([c.trial for c in found if not c.trial.holds] if study.share and not study.holding else [])
+        short = [(t, t.offer.request.k_min) for t in lines] + [(t, 2 * t.k) for t in growths]
+        study.short = short[0] if short else None
+        needed = sum((t.offer.request.k_min * t.unit for t in starts), Fraction(0))
+        study.blocked = needed > self._cluster.free
+        study.claim = int(min(study.share, study.holding + (needed if study.blocked else 0)))
 
     def _close(self, study: StudyEntry) -> Iterator[Action]:
         """Nobody runs and nobody may: those who wait have been displaced for good, or the budget is spent."""

@@ -84,7 +84,7 @@ class TrialEvents:
             if trial.speed.gain(trial.k // 2) <= self._tuning.least_gain:
                 trial.most = trial.k // 2
                 self._books.touch(event.study)
-        if self._cluster.free_gpus:
+        if self._cluster.free:
             self._books.touch(event.study)
 
     def _learn_speed(self, study: StudyEntry, trial: TrialState, epoch_s: float) -> None:

@@ -1,11 +1,13 @@
 """Speed models and fair shares."""
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.scheduler.entitlement import Wants, entitled
 from shoal.scheduler.fair_shares import max_min_shares
 from shoal.scheduler.serial_fraction import PRIOR_SERIAL_FRACTION, SerialFractions, amdahl
 from shoal.scheduler.speed_model import SpeedModel
@@ -97,23 +99,39 @@ def test_shares_equal_brute_force(capacity: int, studies: list[tuple[float, int]
     assert not served(tuple(shares)) or served(tuple(shares))[0] == pytest.approx(worst)
 
 
+WANTS = st.builds(
+    lambda priority, weight, demand, part: Wants(priority, weight, int(demand * part), demand),
+    st.integers(0, 1),
+    st.sampled_from([0.3, 1.0, 2.0, 7.0]),
+    st.integers(0, 90),
+    st.floats(0.0, 1.0),
+)
+
+
 @given(
     capacity=st.integers(0, 200),
-    studies=st.lists(st.tuples(st.sampled_from([0.3, 1.0, 2.0, 7.0]), st.integers(0, 90)), min_size=1, max_size=6),
+    studies=st.lists(WANTS, min_size=1, max_size=6),
     who=st.integers(0, 5),
+    protected=st.sampled_from([0.5, 0.8, 1.0]),
 )
 @settings(deadline=None)
 def test_more_devices_or_weight_never_cost_a_study_its_share(
-    capacity: int, studies: list[tuple[float, int]], who: int
+    capacity: int, studies: list[Wants], who: int, protected: float
 ) -> None:
-    """Invariant 8."""
-    weights, demands = [w for w, _ in studies], [d for _, d in studies]
-    floors = [min(1, d) for d in demands] if capacity >= len(demands) else ()
-    shares = max_min_shares(capacity, weights, demands, floors)
-    more = max_min_shares(capacity + 1, weights, demands, [min(1, d) for d in demands] if floors else ())
+    """Invariant 8, whatever the classes, and whoever uses devices well."""
+    shares = entitled(capacity, studies, protected=protected)
+    assert sum(shares) == min(capacity, sum(study.demand for study in studies))
+    assert all(share <= study.demand for share, study in zip(shares, studies, strict=True))
+    more = entitled(capacity + 1, studies, protected=protected)
     assert all(a <= b for a, b in zip(shares, more, strict=True))
-    assert sum(shares) == min(capacity, sum(demands))
-    assert not floors or all(s >= f for s, f in zip(shares, floors, strict=True))
     who %= len(studies)
-    heavier = [w * 1.5 if i == who else w for i, w in enumerate(weights)]
-    assert max_min_shares(capacity, heavier, demands, floors)[who] >= shares[who]
+    heavier = [replace(s, weight=1.5 * s.weight) if i == who else s for i, s in enumerate(studies)]
+    assert entitled(capacity, heavier, protected=protected)[who] >= shares[who]
+
+
+@given(capacity=st.integers(0, 60), studies=st.lists(WANTS, min_size=1, max_size=6))
+@settings(deadline=None)
+def test_the_first_device_of_everybody_comes_before_the_second_of_anybody(capacity: int, studies: list[Wants]) -> None:
+    shares = entitled(capacity, studies, protected=0.8)
+    wanting = [share for share, study in zip(shares, studies, strict=True) if study.demand]
+    assert max(wanting, default=0) <= 1 or min(wanting) >= 1
