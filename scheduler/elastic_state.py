@@ -139,8 +139,9 @@ class StudyEntry:
     `trials` wait or hold devices; `away` are between a release and the next offer. `claim` is what the study uses
     of its share, `holding` what is reserved for it now. `blocked`: it was given devices that are not free yet. `short`:
     the trial, and the workers it should have, that found no place though the study is owed it; `short_since` when.
-    `smallest` is the least that would let one of its waiting trials start. `spent_s` are the device-seconds that it has
-    used until `spent_at`, of `budget_s` (None: no limit); `spent` says that no more may be begun.
+    Until `patient_until` it asks nobody for devices that would be of no use to it. `smallest` is the least that would
+    let one of its waiting trials start. `spent_s` are the device-seconds that it has used until `spent_at`, of
+    `budget_s` (None: no limit); `spent` says that no more may be begun.
     `gpu_memory` are the largest amounts, in GiB, that each of its trials was measured to need of a GPU.
     """
 
@@ -163,6 +164,7 @@ class StudyEntry:
     blocked: bool = False
     short: tuple[TrialState, int] | None = None
     short_since: float | None = None
+    patient_until: float = float("-inf")
     start_cost_s: float = 3.0
     resize_cost_s: float = 3.0
     starts: int = 0

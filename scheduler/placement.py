@@ -100,6 +100,11 @@ class Cluster:
         for filed in reversed(self._by_free):
             yield from filed.values()
 
+    def free_outside(self, avoid: Collection[str]) -> int:
+        """Devices that nobody holds on other nodes than these."""
+        nodes = (self.nodes[name] for name in avoid if name in self.nodes and name not in self.cordoned)
+        return self.free - sum(self.free_on(node) for node in nodes)
+
     def free_on(self, node: NodeSpace) -> int:
         """Devices of the node that nobody holds."""
         return node.whole_free if self.num_gpus else node.free_cpus

@@ -48,7 +48,10 @@ class ShareOut:
             for study in self._studies.values():
                 if _drifted(study, self._tuning.drift) or (free and study.share > study.solved_share):
                     turns[study.name] = study
+        kept = self._shortages.kept
         self._shortages.find(at)
+        if self._shortages.kept != kept:
+            turns |= {study.name: study for study in self._studies.values() if study.blocked}
         served = self._shortages.served
         if served is not None:
             turns[served.name] = served
@@ -85,7 +88,7 @@ class ShareOut:
     def _offer_leftovers(self, claimed: Devices, at: float) -> Iterator[tuple[StudyEntry, Devices, list[Candidate]]]:
         """What those whose turn it was have left over goes to whoever has a trial that waits or is short of a place,
         least served first."""
-        kept = self._cluster.free - self._shortages.free
+        kept = self._cluster.free - self._cluster.free_outside(self._shortages.kept)
         for study in sorted(self._studies.values(), key=_least_served):
             spare = self.capacity - claimed
             free = spare if study is self._shortages.served else spare - kept

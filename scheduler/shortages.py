@@ -58,12 +58,6 @@ class Shortages:
             return self._dispatch.may_grow(trial, avoid)
         return self._cluster.fits(trial.offer.request, workers, trial.device_model, avoid)
 
-    @property
-    def free(self) -> int:
-        """Devices that are free on other nodes than those that are kept."""
-        nodes = (self._cluster.nodes.get(name) for name in self.kept)
-        return self._cluster.free - sum(self._cluster.free_on(node) for node in nodes if node is not None)
-
     def find(self, at: float) -> None:
         """Choose the study that has been short for longest. It is served until it has its place; where others were to
         give way, no longer than it had to wait."""

@@ -43,7 +43,7 @@ class StudyTurn:
         if vain or any(t.k < workers[t.key] for t in (*growing, *(c.trial for c in waiting))):
             others = [c for c in in_line if c.sure and not workers.get(c.trial.key)]
             actions += self._fill_up(study, others, budget, avoid)
-        self._note_shortage(study, found, [c.trial for c in waiting], [*growing, *vain])
+        self._note_shortage(study, found, [c.trial for c in waiting], [*growing, *vain], at, avoid)
         if not found:
             actions += self._close(study)
         return actions
@@ -138,12 +138,19 @@ class StudyTurn:
                 left -= study.holding - before
 
     def _note_shortage(
-        self, study: StudyEntry, found: list[Candidate], waiting: list[TrialState], growing: list[TrialState]
+        self,
+        study: StudyEntry,
+        found: list[Candidate],
+        waiting: list[TrialState],
+        growing: list[TrialState],
+        at: float,
+        avoid: Collection[str],
     ) -> None:
         """What the study is owed and found no place for.
 
         Only that is asked back from others: borrowers would take turns for ever. A start that lacks devices asks at
-        once; one that lacks neighbours, and growth, are left to `Shortages`.
+        once; one that found no place beside free ones lacks neighbours, processors or memory, and asking for single
+        devices would not help it. That one, and growth, are left to `Shortages`.
         """
         owed = study.share - study.holding
         starts = [t for t in waiting if not t.holds and t.offer.request.k_min * t.unit <= owed]
@@ -152,7 +159,10 @@ class StudyTurn:
         short = [(t, t.offer.request.k_min) for t in lines] + [(t, 2 * t.k) for t in growths]
         study.short = short[0] if short else None
         needed = sum((t.offer.request.k_min * t.unit for t in starts), Fraction(0))
-        study.blocked = needed > self._cluster.free
+        free = self._cluster.free_outside(avoid)
+        if any(t.offer.request.k_min * t.unit <= free for t in starts):
+            study.patient_until = at + self._tuning.starved_s
+        study.blocked = needed > free and at >= study.patient_until
         study.claim = int(min(study.share, study.holding + (needed if study.blocked else 0)))
 
     def _close(self, study: StudyEntry) -> Iterator[Action]:

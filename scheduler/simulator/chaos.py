@@ -99,6 +99,10 @@ class Chaos:
         while self._unconfirmed:
             self._send(self._unconfirmed.pop(0))
 
+    def unserved(self) -> list[tuple[str, int]]:
+        """Trials that are new or certain and wait although there is a place for them, in the eyes of the policy."""
+        return self.policy.unserved(self._at)
+
     def idle_while_wanted(self) -> list[int]:
         """New one-GPU trials that wait although a GPU is free; empty after `settle` unless work is not conserved."""
         cordoned = self.policy.cordoned()

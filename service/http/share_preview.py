@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...scheduler.fair_shares import max_min_shares
+from ...scheduler.entitlement import Wants, entitled
 from ...search.spec import Json
 
 
@@ -27,7 +27,7 @@ def share_preview(pool: Json, study: str, changes: Mapping[str, Json]) -> str:
 
 
 def shares_of(capacity: int, rows: list[Json]) -> dict[str, int]:
-    """Devices that each study is owed: classes one after the other, weighted max-min within a class.
+    """Devices that each study is owed: the policy's rule, as if all of them used devices well.
 
     Args:
         capacity: devices in the pool.
@@ -38,11 +38,9 @@ def shares_of(capacity: int, rows: list[Json]) -> dict[str, int]:
     >>> shares_of(8, [high, low, low | {"study": "c", "weight": 4.0}])
     {'a': 3, 'b': 1, 'c': 4}
     """
-    found: dict[str, int] = {}
-    for priority in sorted({row["priority"] for row in rows}, reverse=True):
-        members = [row for row in rows if row["priority"] == priority]
-        weights, wanted = [float(row["weight"]) for row in members], [int(row["wanted"]) for row in members]
-        shares = max_min_shares(capacity, weights, wanted)
-        capacity -= sum(shares)
-        found |= {row["study"]: share for row, share in zip(members, shares, strict=True)}
-    return found
+    studies = [
+        Wants(int(row["priority"]), float(row["weight"]), efficient=int(row["wanted"]), demand=int(row["wanted"]))
+        for row in rows
+    ]
+    shares = entitled(capacity, studies, protected=1.0)
+    return {row["study"]: share for row, share in zip(rows, shares, strict=True)}

@@ -21,7 +21,7 @@ class ElasticMachine(RuleBasedStateMachine):
 
     @initialize(random=st.randoms(use_true_random=False), gangs=st.booleans(), shares=st.booleans())
     def build(self, random: Random, gangs: bool, shares: bool) -> None:
-        self.simple = not gangs and not shares
+        self.gangs, self.shares = gangs, shares
         self.chaos = Chaos(ElasticPolicy(), random, gangs=gangs, shares=shares)
 
     @rule(events=st.integers(1, 20))
@@ -33,7 +33,9 @@ class ElasticMachine(RuleBasedStateMachine):
     def settle(self) -> None:
         """Invariant 3: at rest, no GPU is free while a new trial that fits anywhere waits."""
         self.chaos.settle()
-        if self.simple:
+        if not self.shares:
+            assert not self.chaos.unserved()
+        if not self.shares and not self.gangs:
             assert not self.chaos.idle_while_wanted()
 
 
