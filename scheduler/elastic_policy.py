@@ -1,10 +1,8 @@
 """The elastic policy: shares across studies, usefulness inside them, sizes by marginal speed-up.
 
-Level 1 deals the pool's devices to studies: strict priority classes, weighted max-min inside a class (see
-`fair_shares`), first on workers that are used efficiently and then on whatever still helps. Every study that
-wants anything gets the smallest trial's worth before anybody gets more. Level 2 decides inside a study who runs and
-on how many workers (see `within_study`). Devices that a study cannot use go to those who can, and come back when it
-asks for them: shrinking before pausing.
+Level 1 deals the pool's devices to studies (see `entitlement`). Level 2 decides inside a study who runs and on how many
+workers (see `within_study`). Devices that a study cannot use go to those who can, and come back when it lacks them;
+who is owed devices but finds no place for them has room made (see `shortages`).
 
 Only studies that an event touched are solved again, and those whose share drifted. Time is in the events; ties
 break by order of arrival; all containers that are iterated keep insertion order.
@@ -80,7 +78,7 @@ class ElasticPolicy:
         self._running = TrialEvents(self._books, self._cluster, self._dispatch, self._nodes, self._tuning)
         self._shortages = Shortages(self._cluster, self._dispatch, self._studies, self._tuning)
         self._shares = ShareOut(self._cluster, self._dispatch, self._studies, self._shortages, self._tuning)
-        self._turn = StudyTurn(self._cluster, self._dispatch, self._tuning)
+        self._turn = StudyTurn(self._cluster, self._dispatch, self._shortages, self._tuning)
         self._arrivals = 0
 
     # --- events ----------------------------------------------------------------------------------
@@ -279,7 +277,7 @@ class ElasticPolicy:
         if not dirty:
             return actions
         for study, budget, found in self._shares.deal(dirty, at):
-            actions += self._turn.take(study, found, budget, at, avoid=self._shortages.kept_from(study))
+            actions += self._turn.take(study, found, budget, at)
         return [*actions, *self._shortages.make_room(at)]
 
     # --- books -----------------------------------------------------------------------------------

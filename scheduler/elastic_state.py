@@ -41,12 +41,11 @@ class ElasticTuning:
             At 1 the makespan on 32 GPUs is 6 % longer, at 3 the same.
         least_gain: a doubling must add this much speed a worker.
         payback: growing must save this many times its cost before the next rung.
-        efficient_gain: first shares are dealt on workers that add at least this much; leftovers on `least_gain`.
-        protected: the part of its weighted share that a study may use however inefficiently; beyond it, workers that
-            gain less than `efficient_gain` come after the efficient ones of others. At 0 a study that is down to its
-            last trial takes up to 1.2 times as long as alone on its part of the pool.
+        efficient_gain: a worker that adds at least this much is used well; one that adds `least_gain` is used at all.
+        protected: a study's devices beyond those that add `efficient_gain` count as 1 / protected devices when shares
+            are dealt. From 0.6 to 0.9 the six-study scenarios change by 1 to 2 %.
         cooldown_costs: a trial is resized at most once in this many resize costs.
-        starved_s: a study under half of its entitlement for this long gets the devices that come free.
+        starved_s: a study that found no place for what it is owed for this long has room made for it.
         drift: a study whose share moved by less than this part keeps its allocation.
     """
 

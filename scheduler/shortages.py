@@ -12,7 +12,7 @@ deviations: it also serves growth, and it never breaks up what a study has withi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from fractions import Fraction
 from itertools import islice
 
@@ -47,6 +47,40 @@ class Shortages:
     def kept_from(self, study: StudyEntry) -> Collection[str]:
         """Nodes that are kept for another study."""
         return () if study is self.served else self.kept
+
+    def note(
+        self,
+        study: StudyEntry,
+        candidates: Sequence[TrialState],
+        waiting: Sequence[TrialState],
+        growing: Sequence[TrialState],
+        at: float,
+    ) -> None:
+        """Note what the study is owed and found no place for in its turn.
+
+        Only that is asked back from others: borrowers would take turns for ever. A start that lacks devices asks at
+        once; one that found no place beside free ones lacks neighbours, processors or memory, and asking for single
+        devices would not help it. That one, and growth, have room made when their time comes.
+
+        Args:
+            study: whose turn it was.
+            candidates: its trials that could run.
+            waiting: those that it wanted to start.
+            growing: those that it wanted to double at least.
+            at: now, in seconds.
+        """
+        owed = study.share - study.holding
+        starts = [t for t in waiting if not t.holds and t.offer.request.k_min * t.unit <= owed]
+        growths = [t for t in growing if t.status == "running" and t.k * t.unit <= owed]
+        line = starts or ([t for t in candidates if not t.holds] if study.share and not study.holding else [])
+        short = [(t, t.offer.request.k_min) for t in line] + [(t, 2 * t.k) for t in growths]
+        study.short = short[0] if short else None
+        needed = sum((t.offer.request.k_min * t.unit for t in starts), Fraction(0))
+        free = self._cluster.free_outside(self.kept_from(study))
+        if any(t.offer.request.k_min * t.unit <= free for t in starts):
+            study.patient_until = at + self._tuning.starved_s
+        study.blocked = needed > free and at >= study.patient_until
+        study.claim = int(min(study.share, study.holding + (needed if study.blocked else 0)))
 
     def is_over(self, study: StudyEntry) -> bool:
         """Whether there is a place by now for the trial that found none."""

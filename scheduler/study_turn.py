@@ -10,21 +10,24 @@ from .dispatch import Dispatcher
 from .elastic_state import ElasticTuning, StudyEntry, TrialKey, TrialState
 from .placement import Cluster
 from .port import Action, Stop
+from .shortages import Shortages
 from .within_study import Candidate, Devices, admission_key, allocate
 
 
 class StudyTurn:
     """Solves one study within a budget of devices."""
 
-    def __init__(self, cluster: Cluster, dispatch: Dispatcher, tuning: ElasticTuning) -> None:
+    def __init__(
+        self, cluster: Cluster, dispatch: Dispatcher, shortages: Shortages, tuning: ElasticTuning
+    ) -> None:
         self._cluster = cluster
         self._dispatch = dispatch
+        self._shortages = shortages
         self._tuning = tuning
 
-    def take(
-        self, study: StudyEntry, found: list[Candidate], budget: Devices, at: float, *, avoid: Collection[str]
-    ) -> list[Action]:
+    def take(self, study: StudyEntry, found: list[Candidate], budget: Devices, at: float) -> list[Action]:
         """What the study does with `budget` devices for the candidates `found` at time `at`."""
+        avoid = self._shortages.kept_from(study)
         workers = allocate(found, budget=budget, at=at, cost_s=study.resize_cost_s, tuning=self._tuning)
         vain = self._forgo_growth_without_place(study, found, workers, avoid)
         by_key = {candidate.trial.key: candidate for candidate in found}
@@ -43,7 +46,7 @@ class StudyTurn:
         if vain or any(t.k < workers[t.key] for t in (*growing, *(c.trial for c in waiting))):
             others = [c for c in in_line if c.sure and not workers.get(c.trial.key)]
             actions += self._fill_up(study, others, budget, avoid)
-        self._note_shortage(study, found, [c.trial for c in waiting], [*growing, *vain], at, avoid)
+        self._shortages.note(study, [c.trial for c in found], [c.trial for c in waiting], [*growing, *vain], at)
         if not found:
             actions += self._close(study)
         return actions
@@ -136,34 +139,6 @@ class StudyTurn:
                 before = study.holding
                 yield from self._start(study, candidate, least, avoid)
                 left -= study.holding - before
-
-    def _note_shortage(
-        self,
-        study: StudyEntry,
-        found: list[Candidate],
-        waiting: list[TrialState],
-        growing: list[TrialState],
-        at: float,
-        avoid: Collection[str],
-    ) -> None:
-        """What the study is owed and found no place for.
-
-        Only that is asked back from others: borrowers would take turns for ever. A start that lacks devices asks at
-        once; one that found no place beside free ones lacks neighbours, processors or memory, and asking for single
-        devices would not help it. That one, and growth, are left to `Shortages`.
-        """
-        owed = study.share - study.holding
-        starts = [t for t in waiting if not t.holds and t.offer.request.k_min * t.unit <= owed]
-        growths = [t for t in growing if t.status == "running" and t.k * t.unit <= owed]
-        lines = starts or ([c.trial for c in found if not c.trial.holds] if study.share and not study.holding else [])
-        short = [(t, t.offer.request.k_min) for t in lines] + [(t, 2 * t.k) for t in growths]
-        study.short = short[0] if short else None
-        needed = sum((t.offer.request.k_min * t.unit for t in starts), Fraction(0))
-        free = self._cluster.free_outside(avoid)
-        if any(t.offer.request.k_min * t.unit <= free for t in starts):
-            study.patient_until = at + self._tuning.starved_s
-        study.blocked = needed > free and at >= study.patient_until
-        study.claim = int(min(study.share, study.holding + (needed if study.blocked else 0)))
 
     def _close(self, study: StudyEntry) -> Iterator[Action]:
         """Nobody runs and nobody may: those who wait have been displaced for good, or the budget is spent."""

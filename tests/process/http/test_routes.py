@@ -168,7 +168,7 @@ def test_a_preview_says_whose_share_would_change() -> None:
     study = {"study": "a", "priority": 0, "weight": 1.0, "wanted": 8}
     picture = {"nodes": [{"gpus": ["0", "1", "2", "3"], "cpus": 8}], "studies": [study, study | {"study": "b"}]}
     assert share_preview(picture, "a", {"weight": 3.0}) == "of 4 devices each is owed: a 2 -> 3, b 2 -> 1"
-    assert share_preview(picture, "b", {"priority": 1}) == "of 4 devices each is owed: a 2 -> 0, b 2 -> 4"
+    assert share_preview(picture, "b", {"priority": 1}) == "of 4 devices each is owed: a 2 -> 1, b 2 -> 3"
     assert share_preview(picture, "a", {"weight": 1.0}) == "nobody's share changes now"
     for nothing in (share_preview(picture, "a", {"trials": 9}), share_preview(None, "a", {"weight": 2.0})):
         assert nothing == ""

@@ -1,6 +1,7 @@
 """Studies that are owed devices and find no place for them."""
 
 from shoal.scheduler.port import Ladder, Pause, StudyAdded, Tick
+from shoal.service.http.share_preview import shares_of
 from shoal.tests.unit.scheduler_elastic.policy_head import Head, one
 
 FAST = (1.0, 2.0, 3.9)
@@ -61,6 +62,18 @@ def test_cpus_that_a_study_leaves_over_go_to_another() -> None:
     head.release("narrow", 1)
     head.send(Tick(at=head.at))
     assert sorted(head.running) == [("wide", number) for number in range(4)]
+
+
+def test_the_preview_of_shares_is_what_the_policy_deals() -> None:
+    head = Head(4)
+    for name, priority, weight in (("a", 0, 1.0), ("b", 1, 1.0), ("c", 0, 3.0)):
+        head.send(StudyAdded(at=0.0, study=name, priority=priority, weight=weight))
+        for number in range(3):
+            head.offer(name, number, priority=priority)
+    rows = head.policy.shares(head.at)
+    dealt = {row.study: row.owed for row in rows}
+    picture = [{"study": r.study, "priority": r.priority, "weight": r.weight, "wanted": r.wanted} for r in rows]
+    assert shares_of(4, picture) == dealt == {"a": 1, "b": 2, "c": 1}
 
 
 def test_who_lacks_processors_does_not_ask_for_gpus_over_and_over() -> None:
