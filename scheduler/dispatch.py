@@ -91,8 +91,12 @@ class Dispatcher:
         node = self._cluster.nodes.get(home)
         if node is None or 2 * trial.k > self._cluster.largest_room(request):
             return True
-        if home not in avoid and self._cluster.free_on(node) + given_up >= trial.k * trial.unit:
-            return True
+        if home not in avoid and home not in self._cluster.cordoned:
+            room = node.room(request)
+            if room is None or room >= trial.k:
+                return True
+            if given_up and self._cluster.free_on(node) + given_up >= trial.k * trial.unit:
+                return True
         model = trial.device_model or node.device_model
         return self._cluster.fits(request, 2 * trial.k, model, avoid)
 

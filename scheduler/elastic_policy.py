@@ -8,9 +8,9 @@ Only studies that an event touched are solved again, and those whose share drift
 break by order of arrival; all containers that are iterated keep insertion order.
 
 Deviations from the design: a pool shares one kind of scarce device (GPUs if it has any, else CPUs), memory and the
-other kind only bound placement; devices of different models are told apart for placement but not by speed. A growth
-is taken back when it measures as not worth having, not already under 90 % of its promise as in Gandiva (Xiao et al.
-2018, section 3.3): with promises from a fitted prior that undid growth that still gained a third.
+other kind only bound placement. A growth is taken back when it measures as not worth having, not already under 90 % of
+its promise as in Gandiva (Xiao et al. 2018, section 3.3): with promises from a fitted prior that undid growth that
+still gained a third.
 """
 
 from __future__ import annotations
@@ -268,6 +268,7 @@ class ElasticPolicy:
             study.away[trial.offer.number] = trial
         elif not study.trials:
             self._studies.pop(study.name, None)
+            self._books.touch_all()
 
     # --- decisions -------------------------------------------------------------------------------
 
@@ -278,7 +279,12 @@ class ElasticPolicy:
             return actions
         for study, budget, found in self._shares.deal(dirty, at):
             actions += self._turn.take(study, found, budget, at)
-        return [*actions, *self._shortages.make_room(at)]
+        kept = self._shortages.kept
+        actions += self._shortages.make_room(at)
+        if kept and kept != self._shortages.kept:  # what is free there is free for all
+            for study, budget, found in self._shares.leftovers(at):
+                actions += self._turn.take(study, found, budget, at)
+        return actions
 
     # --- books -----------------------------------------------------------------------------------
 

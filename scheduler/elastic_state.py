@@ -135,8 +135,8 @@ class TrialState:
 class StudyEntry:
     """One study: its ladders, its trials, its share of the pool (in the pool's scarce devices).
 
-    `trials` wait or hold devices; `away` are between a release and the next offer. `claim` is what the study uses
-    of its share, `holding` what is reserved for it now. `blocked`: it was given devices that are not free yet. `short`:
+    `trials` wait or hold devices; `away` are between a release and the next offer. `holding` is reserved for
+    it now; `claim` is that part of its share which it holds or, when `blocked`, has asked others for. `short`:
     the trial, and the workers it should have, that found no place though the study is owed it; `short_since` when.
     Until `patient_until` it asks nobody for devices that would be of no use to it. `smallest` is the least that would
     let one of its waiting trials start. `spent_s` are the device-seconds that it has used until `spent_at`, of
@@ -158,12 +158,13 @@ class StudyEntry:
     demand: int = 0
     efficient: int = 0
     smallest: Fraction | int = 0
-    claim: int = 0
+    claim: Fraction | int = 0
     holding: Fraction | int = 0
     blocked: bool = False
     short: tuple[TrialState, int] | None = None
     short_since: float | None = None
     patient_until: float = float("-inf")
+    asked_in_vain: int = 0
     start_cost_s: float = 3.0
     resize_cost_s: float = 3.0
     starts: int = 0
@@ -201,7 +202,7 @@ class StudyEntry:
 
     def keeps(self) -> Fraction | int:
         """Devices that it holds and is not about to give back."""
-        return self.holding - sum((trial.returning for trial in self.trials.values()), Fraction(0))
+        return self.holding - sum(trial.returning for trial in self.trials.values())
 
     def remember(self, event: TrialRemembered) -> None:
         """What a trial did before this policy first heard of it."""

@@ -96,9 +96,18 @@ class Cluster:
         return sum(node.free_cpus for node in self.nodes.values() if node.name not in self.cordoned)
 
     def emptiest(self) -> Iterator[NodeSpace]:
-        """Nodes that serve, those with the most free GPUs first; of one number of GPUs, in no particular order."""
+        """Nodes that serve, those with the most free devices first."""
+        if not self.num_gpus:
+            serving = (node for node in self.nodes.values() if node.name not in self.cordoned)
+            yield from sorted(serving, key=lambda node: -node.free_cpus)
+            return
         for filed in reversed(self._by_free):
             yield from filed.values()
+
+    def may_serve(self, node: NodeSpace, request: Request, device_model: str) -> bool:
+        """Whether the node could hold a worker when empty, is of this model (any if empty) and is not cordoned."""
+        fits = node.room(request, empty=True) != 0
+        return fits and node.name not in self.cordoned and device_model in ("", node.device_model)
 
     def free_outside(self, avoid: Collection[str]) -> int:
         """Devices that nobody holds on other nodes than these."""

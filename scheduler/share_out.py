@@ -71,8 +71,8 @@ class ShareOut:
             blocked += study.blocked
         if blocked:
             yield from self._ask_back(at)
-        elif claimed < self.capacity:
-            yield from self._offer_leftovers(claimed, at)
+        else:
+            yield from self.leftovers(at)
 
     def _ask_back(self, at: float) -> Iterator[tuple[StudyEntry, Devices, list[Candidate]]]:
         """What blocked studies are owed comes from those who hold more than their share, the lowest class first, then
@@ -85,9 +85,12 @@ class ShareOut:
                 return
             yield study, max(study.share, study.keeps() - lacking), self._look(study, at)
 
-    def _offer_leftovers(self, claimed: Devices, at: float) -> Iterator[tuple[StudyEntry, Devices, list[Candidate]]]:
+    def leftovers(self, at: float) -> Iterator[tuple[StudyEntry, Devices, list[Candidate]]]:
         """What those whose turn it was have left over goes to whoever has a trial that waits or is short of a place,
         least served first."""
+        claimed = sum(max(s.holding, s.claim) for s in self._studies.values())
+        if claimed >= self.capacity:
+            return
         kept = self._cluster.free - self._cluster.free_outside(self._shortages.kept)
         for study in sorted(self._studies.values(), key=_least_served):
             spare = self.capacity - claimed
@@ -103,7 +106,8 @@ class ShareOut:
         """The study's share, and what no other study holds or has a claim to. What it has borrowed it gives back when
         others are blocked, not sooner: they may have no use for it."""
         keeps = study.keeps() if study.holding > study.share else study.holding
-        spare = min(spare, keeps) if others_blocked else max(spare, keeps)
+        coming = self._dispatch.returning - (study.holding - keeps)
+        spare = min(spare + coming, keeps) if others_blocked else max(spare, keeps)
         if self._shortages.served is study:
             spare = max(spare, study.smallest)
         return max(study.share, spare)

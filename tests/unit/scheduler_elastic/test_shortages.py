@@ -1,6 +1,6 @@
 """Studies that are owed devices and find no place for them."""
 
-from shoal.scheduler.port import Ladder, Pause, StudyAdded, Tick
+from shoal.scheduler.port import Ladder, Pause, StudyAdded, StudyEnded, Tick
 from shoal.service.http.share_preview import shares_of
 from shoal.tests.unit.scheduler_elastic.policy_head import Head, one
 
@@ -119,3 +119,38 @@ def test_doubtful_trials_do_not_take_turns_with_growth_that_has_no_place() -> No
     before = len(head.log)
     minutes(head, 10)
     assert len(head.log) - before < 12
+
+
+def test_a_gang_that_needs_a_node_moves_a_grown_borrower_off_it() -> None:
+    """The borrower could shrink, which is not enough; so it is paused."""
+    head = Head(4, 4)
+    for number in (1, 2):
+        head.offer("grown", number, request=one(k_max=4), epoch_s=6000.0, speedups=FAST)
+    assert sorted(head.running.values()) == [4, 4]
+    head.offer("gang", 1, request=one(k_min=4, k_max=4))
+    minutes(head, 3)
+    assert head.running["gang", 1] == 4
+    assert sum(workers for (study, _), workers in head.running.items() if study == "grown") == 4
+
+
+def test_a_study_of_shares_of_a_gpu_gets_what_it_is_owed() -> None:
+    head = Head(4)
+    for number in range(8):
+        head.offer("whole", number)
+    head.offer("part", 1, request=one(gpus="0.5"))
+    assert ("part", 1) in head.running
+    assert len(head.running) == 4
+
+
+def test_a_name_that_is_used_again_is_another_study() -> None:
+    head = Head(4)
+    head.offer("blocks", 1, can_pause=False)
+    head.offer("s", 1, request=one(k_min=4, k_max=4))
+    minutes(head, 2)
+    head.send(StudyEnded(at=head.at, study="s"))
+    head.policy.forget("s")
+    head.generations.clear()
+    head.offer("s", 1)
+    head.offer("s", 2)
+    minutes(head, 2)
+    assert {key for key in head.running if key[0] == "s"} == {("s", 1), ("s", 2)}
