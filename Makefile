@@ -17,7 +17,7 @@ test: lint  ## Linters, types, layers, then every test folder within its own tim
 	$(BIN)/python -m pytest -q tests/property --session-timeout=600
 	$(BIN)/python -m pytest -q tests/contract --session-timeout=600
 	$(BIN)/python -m pytest -q tests/layout --session-timeout=600
-	$(BIN)/python -m pytest -q tests/process --session-timeout=2400
+	$(BIN)/python -m pytest -q tests/process --session-timeout=1500
 	$(BIN)/python -m pytest -q tests/docs --session-timeout=900
 	$(BIN)/python -m pytest -q tests/browser --session-timeout=600
 

@@ -17,6 +17,11 @@ from .placement import Cluster
 from .port import Pause, Promote, Resize, Start, Stop, WorkerSlot
 
 
+def model_of(cluster: Cluster, trial: TrialState) -> str:
+    """The device model that the trial is bound to: the one it began on, or runs on; empty: any."""
+    return trial.device_model or (cluster.model_of(trial.slots[0].node) if trial.slots else "")
+
+
 class Dispatcher:
     """Carries out decisions on the cluster's books and words them as actions.
 
@@ -66,7 +71,7 @@ class Dispatcher:
     ) -> Resize | None:
         """More workers: beside the present ones, else on another node, else over several nodes if none is so large."""
         request = trial.offer.request
-        model = trial.device_model or self._cluster.model_of(trial.slots[0].node)
+        model = model_of(self._cluster, trial)
         single = len({slot.node for slot in trial.slots}) == 1
         largest = self._cluster.largest_room(request)
         while workers > trial.k:
@@ -97,8 +102,7 @@ class Dispatcher:
                 return True
             if given_up and self._cluster.free_on(node) + given_up >= trial.k * trial.unit:
                 return True
-        model = trial.device_model or node.device_model
-        return self._cluster.fits(request, 2 * trial.k, model, avoid)
+        return self._cluster.fits(request, 2 * trial.k, model_of(self._cluster, trial), avoid)
 
     def shrink(self, study: StudyEntry, trial: TrialState, workers: int, reason: str) -> Resize:
         """Fewer workers: those on the node that holds most of them stay."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain, islice
 
+from .dispatch import model_of
 from .elastic_state import StudyEntry, TrialState
 from .node_space import NodeSpace
 from .placement import Cluster
@@ -44,7 +45,7 @@ def cheapest_plan(
         return best
     own = {slot.node for slot in trial.slots}
     near = [cluster.nodes[name] for name in own if len(own) == 1 and name in cluster.nodes]
-    request, bound_to = trial.offer.request, model(cluster, trial)
+    request, bound_to = trial.offer.request, model_of(cluster, trial)
     usable = (node for node in chain(near, cluster.emptiest()) if cluster.may_serve(node, request, bound_to))
     nodes = {node.name: node for node in islice(usable, LOOKED_AT)}
     tenants = _tenants(studies, study, nodes)
@@ -54,11 +55,6 @@ def cheapest_plan(
         if plan and (not best[0] or len(plan) < len(best[1])):
             best = (node.name, plan)
     return best
-
-
-def model(cluster: Cluster, trial: TrialState) -> str:
-    """The device model that the trial is bound to; empty: any."""
-    return trial.device_model or (cluster.model_of(trial.slots[0].node) if trial.slots else "")
 
 
 def _tenants(
@@ -99,7 +95,7 @@ def _plan(cluster: Cluster, node: NodeSpace, trial: TrialState, more: int, there
             left == 0
             and victim.arrival not in plan
             and given <= elsewhere
-            and cluster.fits(request, request.k_min, model(cluster, victim), (node.name,))
+            and cluster.fits(request, request.k_min, model_of(cluster, victim), (node.name,))
         ):
             elsewhere -= given
         else:

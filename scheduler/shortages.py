@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from fractions import Fraction
 
-from .dispatch import Dispatcher
+from .dispatch import Dispatcher, model_of
 from .elastic_state import ElasticTuning, StudyEntry, TrialState
-from .giving_way import cheapest_plan, model
+from .giving_way import cheapest_plan
 from .placement import Cluster
 from .port import Action
 
@@ -150,7 +150,7 @@ class Shortages:
     def _roomiest(self, trial: TrialState) -> tuple[str, ...]:
         """The node that could come to hold the smallest size of the trial soonest; nodes of one model if none is so
         large; none if that is not enough either."""
-        request, bound_to = trial.offer.request, model(self._cluster, trial)
+        request, bound_to = trial.offer.request, model_of(self._cluster, trial)
         nodes = [node for node in self._cluster.nodes.values() if self._cluster.may_serve(node, request, bound_to)]
         nodes.sort(key=lambda node: node.room(request) or 0, reverse=True)
         for node in nodes:

@@ -50,14 +50,15 @@ def study(train: Any, **settings: Any) -> shoal.Study:
 
 @pytest.mark.slow
 def test_weights_are_the_donors_and_settings_its_own(tmp_path: Path) -> None:
-    """Three members of four stretches each make twelve trials; fewer, where one takes over from another that is ahead,
-    and that depends on who ends first."""
+    """Three members of four stretches each make twelve trials; one that takes over from another that is ahead leaves
+    some out, so that fewer are enough, and who is ahead depends on who ends first."""
     seen: dict[int, Any] = {}
     results = study(counted_down, trials=12).run(
         data=tmp_path, logical_gpus=2, on_event=lambda state, event: seen.update(state.trials)
     )
     assert {row["state"] for row in results} == {"completed"}
-    assert 6 < len(results) <= 12
+    trained_in_full = sum(record.metrics[-1][0] == 8 for record in seen.values())
+    assert len(results) == 12 or trained_in_full == OPTIONS["population"], "it ends when all are trained, not before"
     for record in seen.values():
         for step, metrics in record.metrics:
             assert metrics["loss"] == 10.0 - step
